@@ -64,6 +64,8 @@ class _Printed:
             file = os.fdopen(open_regular(self.path, self.path.parent), "rb")
         except FileNotFoundError:
             return
+        except OSError as error:
+            raise UsageError(f"cannot read {self.path}: {error.strerror}") from None
         with file:
             file.seek(self._place_in(file))
             while line := file.readline(_MOST_BYTES):

@@ -5,8 +5,15 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from ..shared.errors import UsageError
+from ..shared.text.harmless import harmless
+
+if TYPE_CHECKING:
+    from ..monitor.imports.sources import Imported
 
 
 @click.command("import")
@@ -22,22 +29,31 @@ def command(paths: tuple[Path, ...]) -> int:
     before is not imported again.
     """
     from ..monitor.imports.sources import import_all
-    from ..monitor.render.formatting import counted
-    from ..shared.text.harmless import harmless
-    from .helpers.output import print_line
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # leaves no half a run
     exit_code = 0
     for path in paths:
-        for done in import_all(path):
-            place = done.source.path
-            if done.error:
-                exit_code = done.error.exit_code
-                click.echo(harmless(f"operant: {place} is not imported: {done.error}"), err=True)
-            elif done.num_rows:
-                print_line(f"{done.run_id}: {counted(done.num_rows, 'row')} from {place}")
-            else:
-                again = f"; it has changed since: `operant rm {done.run_id}`, then import it again"
-                note = again if done.has_changed else ""
-                print_line(f"{place} is imported already, as {done.run_id}{note}")
+        try:
+            for done in import_all(path):
+                exit_code = max(exit_code, _told(done))
+        except UsageError as error:  # the other paths may have runs
+            exit_code = error.exit_code
+            click.echo(harmless(f"operant: {error}"), err=True)
     return exit_code
+
+
+def _told(done: Imported) -> int:
+    """Print what became of one source; returns an exit code."""
+    from ..monitor.render.formatting import counted
+    from .helpers.output import print_line
+
+    place = done.source.path
+    if done.error:
+        click.echo(harmless(f"operant: {place} is not imported: {done.error}"), err=True)
+        return done.error.exit_code
+    if done.num_rows:
+        print_line(f"{done.run_id}: {counted(done.num_rows, 'row')} from {place}")
+        return 0
+    again = f"; it has changed since: `operant rm {done.run_id}`, then import it again"
+    print_line(f"{place} is imported already, as {done.run_id}{again if done.has_changed else ''}")
+    return 0

@@ -289,8 +289,13 @@ def _detached(sweep: Sweep, as_json: bool) -> int:
             [python, "-P", "-m", "operant", "sweep", "--resume", sweep.name],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
-    while not sweep.is_held() and process.poll() is None:
-        time.sleep(LOOK_AGAIN_S)
+    try:
+        while not sweep.is_held() and process.poll() is None:
+            time.sleep(LOOK_AGAIN_S)
+    except BaseException:  # as by Ctrl-C, after which nobody would know of it
+        process.terminate()
+        process.wait()
+        raise
     if process.poll():
         raise OperantError(f"sweep {sweep.name} ended at once; {sweep.log_path} says why")
     if as_json:

@@ -8,6 +8,7 @@ import importlib
 import itertools
 import json
 import math
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ _WALL_S = ("_timestamp", "wall_time", "timestamp")
 _ELAPSED_S = ("time/time_elapsed", "_runtime", "elapsed_s")
 _NO_METRICS = frozenset((*_STEPS, *_WALL_S, *_ELAPSED_S))
 _ORDERED_DICT = "tag:yaml.org,2002:python/object/apply:collections.OrderedDict"
+
+
+MAX_EVALUATIONS_BYTES = 256 << 20  # unpacked
 
 
 class Row(NamedTuple):
@@ -103,18 +107,14 @@ class MonitorLogs:
 
     def _evaluations(self, run: ImportedRun) -> Iterator[Row]:
         path = self._folder / "evaluations.npz"
-        if not path.exists():
+        if not path.is_file():
             return
         try:
-            with np.load(path, allow_pickle=False) as found:
-                steps, returns = found["timesteps"].tolist(), found["results"]
-                lengths = found["ep_lengths"]
+            rows = _evaluations(path)
         except Exception as error:
             run.warn_once(str(path), f"{path} is not imported: {described_error(error)}")
             return
-        for step, return_, length in zip(steps, returns, lengths, strict=False):
-            values = {"evaluation/return": return_.mean(), "evaluation/length": length.mean()}
-            yield Row(int(step), math.nan, values)  # at the time of the episode before
+        yield from rows
 
 
 def _cells(
@@ -123,7 +123,7 @@ def _cells(
     """The numbers of each line of a table, by column. Ends where the file is damaged, and warns
     `run` of that.
     """
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
         lines = csv.reader(itertools.islice(file, num_head_lines, None))
         num_lines = num_head_lines
         try:
@@ -157,7 +157,7 @@ def _monitor_head(path: Path) -> tuple[float, dict[str, Any]]:
     try:
         about = json.loads(line.removeprefix("#"))
         return float(about["t_start"]), about
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise UsageError(f"{path} is no file of Monitor's: it begins with {line[:40]!r}") from None
 
 
@@ -172,9 +172,30 @@ def _episodes(path: Path, run: ImportedRun) -> Iterator[Row]:
             yield Row(int(length), began_s + elapsed_s, values)
 
 
+def _evaluations(path: Path) -> list[Row]:
+    """The evaluations in a file of `EvalCallback`; their times are those of the episodes before.
+    Raises an error of some kind if it is no such file.
+    """
+    with zipfile.ZipFile(path) as packed:
+        num_bytes = sum(each.file_size for each in packed.infolist())
+        if num_bytes > MAX_EVALUATIONS_BYTES:
+            raise ValueError(f"it has {num_bytes} bytes")
+    with np.load(path, allow_pickle=False) as found:
+        columns = (found["timesteps"].tolist(), found["results"], found["ep_lengths"])
+    return [
+        Row(
+            int(step),
+            math.nan,
+            {"evaluation/return": float(rewards.mean()), "evaluation/length": float(sizes.mean())},
+        )
+        for step, rewards, sizes in zip(*columns, strict=False)
+        if rewards.size and sizes.size
+    ]
+
+
 def _settings(path: Path, run: ImportedRun) -> dict[str, Any]:
     """The configuration in a file of YAML; empty if there is none."""
-    if not path.exists():
+    if not path.is_file():
         return {}
     try:
         yaml = importlib.import_module("yaml")

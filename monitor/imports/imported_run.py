@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 import time
@@ -50,7 +49,7 @@ class RowClock:
         self._boot_ns = time.time_ns() - time.monotonic_ns()
 
     def go_to(self, wall_s: float) -> None:
-        if math.isfinite(wall_s) and wall_s < MAX_WALL_S:
+        if 0 <= wall_s < MAX_WALL_S:
             self._wall_ns = max(self._wall_ns, int(wall_s * 1e9))
 
     def time_ns(self) -> int:

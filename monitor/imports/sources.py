@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ...shared.errors import OperantError, UsageError
 from ...shared.runs.find_runs import own_runs
 from ...shared.runs.run_notes import MANIFEST_FILE
+from ...shared.text.plain_values import described_error
 from .csv_logs import CsvLog, MonitorLogs
 from .event_files import EventFiles
 from .imported_run import IMPORTED_BYTES, IMPORTED_FROM, Source, import_run, num_bytes
@@ -59,6 +61,8 @@ def _imported(source: Source) -> Imported:
         return Imported(source, error=error)
     except OSError as error:
         return Imported(source, error=UsageError(_in_words(error)))
+    except Exception as error:  # files of strangers: one that breaks this ends no other import
+        return Imported(source, error=UsageError(described_error(error)))
     return Imported(source, imported.id, imported.num_rows)
 
 
@@ -85,19 +89,25 @@ def _sources(path: Path) -> Iterator[Source]:
 
 
 def _sources_in(folder: Path) -> Iterator[Source]:
-    if logs := sorted(folder.glob("run-*.wandb")):
+    if logs := _files(folder.glob("run-*.wandb")):
         yield from map(WandbFolder, logs)
     elif any(folder.glob(EVENTS)):
-        yield EventFiles(folder, sorted(path for path in folder.rglob(EVENTS) if path.is_file()))
+        yield EventFiles(folder, _files(folder.rglob(EVENTS)))
     elif tables := [path for name in TABLES if (path := folder / name).is_file()]:
         yield CsvLog(tables[0])
-    elif monitors := sorted(folder.glob(MONITORS)):
+    elif monitors := _files(folder.glob(MONITORS)):
         yield MonitorLogs(folder, monitors)
     else:
         for inner in sorted(folder.iterdir()):
-            # wandb links `latest-run`.
-            if inner.is_dir() and not inner.is_symlink() and not _is_run(inner):
-                yield from _sources_in(inner)
+            # wandb links `latest-run`. Folders of other users are passed over.
+            with contextlib.suppress(PermissionError):
+                if inner.is_dir() and not inner.is_symlink() and not _is_run(inner):
+                    yield from _sources_in(inner)
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    """Those that are files: a pipe of that name would be waited for."""
+    return sorted(path for path in paths if path.is_file())
 
 
 def _is_run(folder: Path) -> bool:

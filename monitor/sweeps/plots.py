@@ -40,6 +40,8 @@ class Scale:
         low, high, at = float(self.low), float(self.high), float(str(value))
         if self._is_log:
             low, high, at = math.log(low), math.log(high), math.log(at)
+        largest = max(abs(low), abs(high)) or 1.0  # their difference may be too large a number
+        low, high, at = low / largest, high / largest, at / largest
         return (at - low) / (high - low) if high > low else 0.5
 
     def ends(self) -> tuple[str, str]:

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import psutil
+
 from ..errors import UsageError
 from ..text.masking import masked_arguments
 from ..text.plain_values import described_error
@@ -34,7 +36,8 @@ from .wandb_values import logged_values
 
 LOOK_EVERY_S = 0.05  # whether the command has ended
 PATIENCE_S = 2.0  # for the last messages of its processes
-MAX_MESSAGE_BYTES = 64 << 20
+_SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
+_DETAILS = ("name", "project", "notes", "group", "job_type", "tags")  # that a message may set
 
 
 def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]) -> int:
@@ -43,16 +46,24 @@ def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]
 
     Raises UsageError if it cannot be started.
     """
-    with _listening() as (listener, address), _started(command, address) as process:
+    if shutil.which(command[0]) is None:
+        raise UsageError(f"there is no command '{command[0]}'")
+    with _listening() as (listener, address):
+        name = _name_of(command) if name is None else name
         details = {"command_line": shlex.join(masked_arguments(command))}
-        run = begin_run(LoggedRun, Wanted(name or _name_of(command), details))
+        run = begin_run(LoggedRun, Wanted(name, details, console=True))
         set_current_run(run)
         if run.id:
             say(f"captured as {run.id}")
         log = _CapturedLog(run)
-        for line in _lines(listener, lambda: process.poll() is not None):
-            log.take(line)
-        code = process.wait()
+        try:
+            with _started(command, address) as process:
+                for line in _lines(listener, lambda: process.poll() is not None):
+                    log.take(line)
+                code = process.wait()
+        except UsageError as error:
+            run.end(Ending("failed", error.exit_code, str(error)))
+            raise
         if not log.num_logged:
             say(f"the run has no metrics: nothing was logged through {_LIBRARIES}")
         run.end(_ending_of_code(code))
@@ -88,7 +99,7 @@ class _CapturedLog:
             values = logged_values(message["log"], Path(message.get("files", "")))
             run.log(values, message["step"], message["commit"])
         for key, value in message.get("details", {}).items():
-            if value:
+            if value and key in _DETAILS:
                 setattr(run, key, value)
         if "config" in message:
             message["config"].pop("_wandb", None)  # about the library
@@ -141,8 +152,6 @@ def _started(command: Sequence[str], address: str) -> Iterator[subprocess.Popen[
     """The command's process. It gets the signals that ask this one to stop; a Ctrl-C in a terminal
     reaches both, and only ends the command.
     """
-    if shutil.which(command[0]) is None:
-        raise UsageError(f"there is no command '{command[0]}'")
     hook = os.path.dirname(os.path.abspath(sitecustomize.__file__))
     paths = [hook, *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {sitecustomize.ADDRESS: address, "PYTHONPATH": os.pathsep.join(paths)}
@@ -152,8 +161,13 @@ def _started(command: Sequence[str], address: str) -> Iterator[subprocess.Popen[
         raise UsageError(f"cannot start {command[0]}: {error.strerror}") from None
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        if number != signal.SIGINT:
-            process.send_signal(number)
+        if number == signal.SIGINT:
+            return
+        if Path(command[0]).name in _SHELLS:  # they end, and leave what they run
+            with contextlib.suppress(psutil.Error):
+                for child in psutil.Process(process.pid).children():
+                    child.send_signal(number)
+        process.send_signal(number)
 
     former = {
         number: signal.signal(number, pass_on)
@@ -200,6 +214,8 @@ def _received(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> I
         yield from lines
     else:
         waiting += data
-    if not data or len(waiting) > MAX_MESSAGE_BYTES:
+    if not data or len(waiting) > sitecustomize.MAX_MESSAGE_BYTES:
+        if waiting:
+            yield b'{"warning": "a message was cut off: it is not captured"}'
         selector.unregister(connection)
         connection.close()

@@ -251,13 +251,14 @@ class Run:
         """Write files of what runs from now on. Former ones with other contents are kept:
         `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
         """
-        for name, data in files.items():
-            path = self.folder / name
+        for name in (DIFF_FILE, PACKAGES_FILE):
+            path, data = self.folder / name, files.get(name)  # outside a repository: no changes
             with contextlib.suppress(OSError):
                 if read_small(path, MAX_MANIFEST_BYTES, self.folder) == data:
                     continue
                 path.rename(path.with_name(f"{path.stem}.{number}{path.suffix}"))
-            write_whole(path, data, outlives_power_cut=False)
+            if data is not None:
+                write_whole(path, data, outlives_power_cut=False)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from command_line import error_line, operant
 from kept_rows import kept_rows, series
@@ -185,13 +186,69 @@ open("done", "w").close()
     wait_for(lambda: read_status(the_run()).state == "crashed")
 
 
-def test_what_cannot_be_started_is_said_in_one_line_and_leaves_no_run(tmp_path):
+def test_what_cannot_be_started_is_said_in_one_line(tmp_path):
     assert "there is no command 'nosuch'" in error_line("capture", "--", "nosuch")
+    assert "Missing argument" in error_line("capture")
+    assert "--name" in error_line("capture", "--name", "", "--", sys.executable, "-c", "")
+    assert list_runs() == []
     (tmp_path / "script").write_bytes(b"\x7fELF junk")
     (tmp_path / "script").chmod(0o755)
-    assert "Exec format error" in error_line("capture", "--", str(tmp_path / "script"))
-    assert "Missing argument" in error_line("capture")
-    assert list_runs() == []
+    done = operant("capture", "--", str(tmp_path / "script"))
+    assert done.returncode == 2
+    assert "Exec format error" in done.stderr.splitlines()[-1]
+    assert read_status(the_run()).state == "failed"
+
+
+def test_what_the_command_prints_is_in_the_console_of_its_run(tmp_path, monkeypatch):
+    monkeypatch.delenv("OPERANT_CONSOLE", raising=False)
+    done = capture_script("print('hello from the script')", tmp_path)
+    assert "hello from the script" in done.stdout
+    assert "hello from the script" in the_run().console_path().read_text()
+
+
+def test_messages_that_cannot_be_sent_are_counted_and_told_later(tmp_path):
+    code = """
+import sys
+hook = next(each for each in sys.meta_path if hasattr(each, "follow")).follow.__globals__
+hook["AGAIN_S"], sender = 0.0, hook["_sender"]
+address, sender._address = sender._address, "/nowhere"
+for step in range(3):
+    sender.send(log={"a": 1}, step=step, commit=True)
+sender._address = address
+sender.send(log={"a": 1}, step=9, commit=True)
+"""
+    done = capture_script(code, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3 messages could not be sent: they are not captured" in done.stderr
+    assert series(the_run(), "a") == [(9, 1)]
+
+
+def test_a_message_that_is_too_large_costs_no_others(tmp_path):
+    code = """
+import sys
+hook = next(each for each in sys.meta_path if hasattr(each, "follow")).follow.__globals__
+hook["MAX_MESSAGE_BYTES"] = 1000
+hook["_sender"].send(log={"a": [1.0] * 1000}, step=1, commit=True)
+hook["_sender"].send(log={"a": 1}, step=2, commit=True)
+"""
+    done = capture_script(code, tmp_path)
+    assert "is too large: it is not captured" in done.stderr
+    assert series(the_run(), "a") == [(2, 1)]
+
+
+def test_a_shell_that_is_asked_to_stop_takes_its_program_with_it(tmp_path):
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "operant", "capture", "--", "sh", "-c",
+         f"'{sys.executable}' -c '{code}'; echo after"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout
+    program = psutil.Process(int(process.stdout.readline()))
+    process.send_signal(signal.SIGTERM)
+    process.wait(20)
+    process.stdout.close()
+    wait_for(lambda: not program.is_running())
 
 
 def test_a_message_that_is_none_ends_nothing(tmp_path):

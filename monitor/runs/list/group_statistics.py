@@ -72,7 +72,8 @@ def intervals(values: Floats, spread: Spread) -> Floats:
     mean = (rising / num_runs).sum(axis=0)  # their sum may be too large
     unknown = np.full_like(mean, np.nan)
     if spread == "iqm":
-        middle = rising[_kept(num_runs)].mean(axis=0)
+        kept = rising[_kept(num_runs)]
+        middle = (kept / len(kept)).sum(axis=0)
         if num_runs == 1:
             return np.stack([unknown, middle, unknown])
         low, high = _bootstrap_interval(rising)

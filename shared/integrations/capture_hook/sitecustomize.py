@@ -16,15 +16,20 @@ from collections.abc import Callable
 from typing import Any
 
 ADDRESS = "OPERANT_CAPTURE"  # in the environment: the path of the socket that takes messages
-PATIENCE_S = 1.0  # for a capturing process that takes no messages; then nothing more is sent
+PATIENCE_S = 1.0  # for a capturing process that takes no messages
+AGAIN_S = 5.0  # until the next attempt
+MAX_MESSAGE_BYTES = 64 << 20
 
 
 class Sender:
-    """Sends messages as lines of JSON. Never raises, and never waits longer than PATIENCE_S."""
+    """Sends messages as lines of JSON. Never raises, and never waits longer than PATIENCE_S. It
+    counts what it cannot send, and says so once it can send again.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._is_lost = False
+        self._num_lost = 0
+        self._again_s = 0.0
         self._connection: Any = None
         self._forget_connection()
         # Two processes that share a connection would mix their lines.
@@ -37,18 +42,31 @@ class Sender:
     def send(self, **message: Any) -> None:
         # Imported here, because every Python below `operant capture` imports this module.
         import json
+        import time
 
-        if self._is_lost:
-            return
         try:
             data = json.dumps(message, default=_plain).encode() + b"\n"
         except Exception as error:
             data = json.dumps({"warning": repr(error)}).encode() + b"\n"
+        if len(data) > MAX_MESSAGE_BYTES:
+            text = f"a message of {len(data)} bytes is too large: it is not captured"
+            data = json.dumps({"warning": text}).encode() + b"\n"
         with self._lock:
+            if self._num_lost and time.monotonic() < self._again_s:
+                self._num_lost += 1
+                return
             try:
+                if self._num_lost:
+                    text = f"{self._num_lost} messages could not be sent: they are not captured"
+                    data = json.dumps({"warning": text}).encode() + b"\n" + data
                 self._connected().sendall(data)
+                self._num_lost = 0
             except OSError:
-                self._is_lost = True
+                if self._connection:
+                    self._connection.close()
+                self._connection = None
+                self._num_lost += 1
+                self._again_s = time.monotonic() + AGAIN_S
 
     def _connected(self) -> Any:
         import socket

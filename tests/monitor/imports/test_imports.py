@@ -16,7 +16,7 @@ from command_line import error_line, operant
 from kept_rows import kept_rows, series
 from tensorboardX import SummaryWriter
 
-from operant.monitor.imports import imported_run
+from operant.monitor.imports import csv_logs, imported_run
 from operant.monitor.imports.sources import import_all
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.ranks import read_status
@@ -291,3 +291,59 @@ def test_a_folder_of_wandb(tmp_path):
     cut = operant("import", str(tmp_path / "run-cut.wandb"))
     assert cut.returncode == 0
     assert "it is cut off" in cut.stderr
+
+
+def test_one_path_without_logs_does_not_end_the_import_of_others(tmp_path):
+    (tmp_path / "empty").mkdir()
+    write_events(tmp_path / "full", 3)
+    done = operant("import", str(tmp_path / "empty"), str(tmp_path / "full"))
+    assert done.returncode == 2
+    assert "nothing that can be imported" in done.stderr
+    assert "3 rows" in done.stdout
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    for name in ("0.monitor.csv", "evaluations.npz", "run-x.wandb"):
+        os.mkfifo(tmp_path / name)
+    assert "nothing that can be imported" in error_line("import", str(tmp_path))
+
+
+def monitor_file(folder: Path) -> Path:
+    text = '#{"t_start": 1700000000.0, "env_id": "Pendulum-v1"}\nr,l,t\n1.0,10,2.0\n'
+    (folder / "0.monitor.csv").write_text(text)
+    return folder / "evaluations.npz"
+
+
+@pytest.mark.parametrize("arrays", [
+    {"timesteps": ["a"], "results": ["b"], "ep_lengths": ["c"]},
+    {"timesteps": 1, "results": 2, "ep_lengths": 3},
+    {"timesteps": [np.nan], "results": [[1.0]], "ep_lengths": [[1]]},
+    {"other": [1]},
+])  # fmt: skip
+def test_a_broken_file_of_evaluations_costs_no_episodes(tmp_path, arrays):
+    np.savez(monitor_file(tmp_path), **arrays)
+    done = operant("import", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "evaluations.npz is not imported" in done.stderr
+    assert series(the_run(), "episode/return") == [(10, 1.0)]
+
+
+def test_a_file_of_evaluations_that_unpacks_to_much_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv_logs, "MAX_EVALUATIONS_BYTES", 1000)
+    np.savez_compressed(
+        monitor_file(tmp_path), timesteps=[1], results=np.zeros((1, 999)), ep_lengths=[[1]]
+    )
+    (done,) = import_all(tmp_path)
+    assert done.num_rows == 1
+
+
+@pytest.mark.parametrize("text", [
+    "step,_runtime,x\n1,1e308,2\n", "#" + "[" * 60_000, "\ufeffstep,x\n7,2\n",
+])  # fmt: skip
+def test_odd_tables_end_in_no_traceback(tmp_path, text):
+    path = tmp_path / ("0.monitor.csv" if text.startswith("#") else "log.csv")
+    path.write_text(text)
+    done = operant("import", str(path))
+    assert "Traceback" not in done.stderr
+    if "step,x" in text:
+        assert series(the_run(), "x") == [(7, 2.0)]

@@ -52,7 +52,8 @@ def test_each_key_has_a_slice_and_an_axis():
 
 
 def test_numbers_lie_by_size_or_logarithm_and_words_by_name():
-    assert Scale([1, 3, 2]).share(2) == 0.5
+    assert Scale([1, 3, 2]).share(2) == pytest.approx(0.5)
+    assert Scale([1.7e308, -1.7e308]).share(0.0) == pytest.approx(0.5)
     assert Scale([0.01, 1.0, 0.1], is_log=True).share(0.1) == pytest.approx(0.5)
     assert [Scale(["b", "a", "c"]).share(name) for name in "abc"] == [0.0, 0.5, 1.0]
     assert Scale([True, False]).share(True) == 1.0
