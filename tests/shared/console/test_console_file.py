@@ -127,8 +127,6 @@ def test_secrets_are_masked_also_where_pieces_cut_them(kept):
 
 def test_a_secret_that_is_cut_does_not_move_to_where_it_shows(kept):
     key = "sk-" + "abcdefghijklmnop1234567"
-    (line,) = kept(f"{key} " * 150 + "password=" + "a" * 1280 + "/" + key + " " + "x" * 9000 + "\n")
-    assert "sk-" not in line
     for start in range(4960, 5010, 3):
         (line,) = kept(f"{key * 100} ".ljust(start) + key[:18] + key[3:] + "x" * 2000 + "\n")
         assert "sk-" not in line
