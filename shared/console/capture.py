@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..processes.python_program import python_program
+from ..runs.small_file import open_to_append
 from .relay import READ_BYTES, copy_window_size
 
 SWITCH = "OPERANT_CONSOLE"  # "off" in the environment: nothing is caught
@@ -61,30 +62,34 @@ class Console:
 
     def __init__(self, path: Path, python: str, warn: Callable[[str], None]) -> None:
         """Raises OSError, and SubprocessError."""
+        self._path, self._file = path, _identity(path)
         self._warn, self._pid = warn, os.getpid()
         self._is_stopping = False
         self._before: dict[int, int] = {}  # what 1 and 2 were
         self._ours: dict[int, Identity] = {}  # what they are now
         self._sources: dict[int, int] = {}  # of each: where it went before
         self._copied: dict[str, _Copied] = {}  # by their names in sys
+        self._held: dict[int, Identity] = {}  # what we opened, until somebody closes it
         self._is_lost = False  # whether the relay has ended before us
         self._life, relays_life = socket.socketpair()
+        self._hold(self._life.fileno())
         targets: dict[Identity, int] = {}
         try:
             channels = []
             for fd in (1, 2):
-                place, self._before[fd] = _identity(fd), os.dup(fd)
+                place, self._before[fd] = _identity(fd), self._hold(os.dup(fd))
                 if place in targets:
                     continue
                 source, targets[place] = _opened_like(fd)
-                self._sources[source] = self._before[fd]
+                self._sources[self._hold(source)] = self._before[fd]
                 # A detached trainer prints into that file until it comes here.
-                sink = "" if place == _identity(path) else str(self._before[fd])
+                sink = "" if place == self._file else str(self._before[fd])
                 channels.append(f"{source}:{sink}")
             for name in ("stdout", "stderr"):
                 if type(getattr(sys, name)).__module__.partition(".")[0] == "ipykernel":
                     source, target = os.pipe()
-                    self._sources[source] = os.open(os.devnull, os.O_WRONLY)
+                    nowhere = self._hold(os.open(os.devnull, os.O_WRONLY))
+                    self._sources[self._hold(source)] = nowhere
                     self._copied[name] = _Copied(getattr(sys, name), target)
                     channels.append(f"{source}:")
             relay = [python, "-P", "-m", "operant.shared.console.relay", str(path)]
@@ -123,9 +128,11 @@ class Console:
         self._restore()
         _caught.release()
         if not self._is_lost:  # else children may still need what is open
-            with contextlib.suppress(OSError):
-                self._life.shutdown(socket.SHUT_WR)
+            if self._holds(self._life.fileno()):
+                with contextlib.suppress(OSError):
+                    self._life.shutdown(socket.SHUT_WR)
             self._watcher.join(STOP_S)
+            self._follow_file()
             self._let_go()
 
     def _watch(self) -> None:
@@ -138,22 +145,23 @@ class Console:
             return
         self._is_lost = True
         self._restore()
+        self._follow_file()
         self._warn("the process that keeps the console has ended: what comes now is not kept")
         poll = select.poll()
-        for source in self._sources:
+        left = set(filter(self._holds, self._sources))
+        for source in left:
             poll.register(source, select.POLLIN)
-        left = set(self._sources)
         while left:
             for source, _ in poll.poll():
-                try:
-                    data = os.read(source, READ_BYTES)
-                except OSError:
-                    data = b""
+                data, sink = b"", self._sources[source]
+                with contextlib.suppress(OSError):
+                    data = os.read(source, READ_BYTES) if self._holds(source) else b""
                 if not data:
                     poll.unregister(source)
                     left.discard(source)
                 with contextlib.suppress(OSError):
-                    os.write(self._sources[source], data)
+                    if self._holds(sink):
+                        os.write(sink, data)
 
     def _restore(self) -> None:
         """Lead 1 and 2 to where they led before, unless somebody has led them elsewhere since."""
@@ -163,15 +171,42 @@ class Console:
                 setattr(sys, name, copied.stream)
             copied.close_copy()
         for fd, before in self._before.items():
-            if _identity(fd) == self._ours.get(fd):
+            if _identity(fd) == self._ours.get(fd) and self._holds(before):
                 os.dup2(before, fd)
         for stream, had_lines in zip((sys.stdout, sys.stderr), self._lines_before, strict=True):
             _with_lines(stream, had_lines)
 
+    def _follow_file(self) -> None:
+        """Lead 1 and 2, where they lead to the console's file (a detached trainer's), to the one
+        that has taken its place: the relay puts a shorter one there.
+        """
+        if self._file is None or _identity(self._path) in (None, self._file):
+            return
+        for fd in self._before:
+            if _identity(fd) == self._file:
+                with contextlib.suppress(OSError):
+                    new = open_to_append(self._path)
+                    os.dup2(new, fd)
+                    os.close(new)
+
+    def _hold(self, fd: int) -> int:
+        """`fd`, one of ours from now on."""
+        self._held[fd] = _identity(fd)
+        return fd
+
+    def _holds(self, fd: int) -> bool:
+        """Whether `fd` is still ours: the program may have closed all descriptors, and opened
+        others that have their numbers.
+        """
+        return self._held.get(fd) is not None and _identity(fd) == self._held[fd]
+
     def _let_go(self) -> None:
+        if not self._holds(self._life.fileno()):
+            self._life.detach()
         self._life.close()
         for fd in {*self._sources, *self._sources.values(), *self._before.values()}:
-            os.close(fd)
+            if self._holds(fd):
+                os.close(fd)
 
 
 class _Copied:
@@ -227,7 +262,8 @@ def _opened_like(fd: int) -> tuple[int, int]:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # gone, closed, None
+        # Gone, closed, None; or a signal came in the middle of a write.
+        with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
             stream.flush()
 
 

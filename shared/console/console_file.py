@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import os
 import re
 import time
@@ -90,6 +91,7 @@ class ConsoleFile:
         if self._end and os.pread(self._fd, 1, self._end - 1) != b"\n":
             self._end += os.pwrite(self._fd, b"\n", self._end)
         self._rows = [_Row(offset=self._end)]
+        self._num_lost = 0  # rows that a full disk did not take, and the file does not tell yet
         self._changed = 1  # the first row that the file does not have as it is now
         self._row = self._column = 0  # of the cursor
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -132,6 +134,11 @@ class ConsoleFile:
         offset = start = changed[0].offset
         key_lines = changed[0].key_lines
         pieces = []
+        if self._num_lost:
+            wall = time_text(changed[0].wall_ns or self._wall_ns)
+            note = f"{wall} [operant: {self._num_lost} lines are not kept: the disk was full]\n"
+            pieces.append(note.encode())
+            offset += len(pieces[0])
         for row in changed:
             row.offset, row.key_lines = offset, key_lines
             text, key_lines = self._masked(row)
@@ -143,12 +150,18 @@ class ConsoleFile:
         # Programs that follow the file take a shorter one for another file, so it never shrinks.
         data = data.ljust(self._end - start)
         try:
-            os.pwrite(self._fd, data, start)
+            if os.pwrite(self._fd, data, start) < len(data):
+                raise OSError(errno.ENOSPC, "only a part was written")
         except OSError:  # a full disk: these lines are lost, and the next ones may not be
-            self._rows = [_Row(offset=start)]
-            self._changed, self._row = 1, 0
+            is_last_empty = not changed[-1].num_characters
+            self._num_lost += len(changed) - is_last_empty
+            key_lines = changed[-1].key_lines if is_last_empty else key_lines
+            self._rows = [_Row(offset=start, key_lines=key_lines)]
+            self._changed, self._row, self._end = 1, 0, start
+            with contextlib.suppress(OSError):  # a part of a line may be there
+                os.ftruncate(self._fd, start)
             return
-        self._end = start + len(data)
+        self._num_lost, self._end = 0, start + len(data)
         settled = max(0, min(len(self._rows) - MAX_OPEN_ROWS, self._row))
         del self._rows[:settled]
         self._row -= settled
@@ -163,6 +176,9 @@ class ConsoleFile:
             self._row = len(self._rows) - 1
             self._move_down(1)
         self.flush()
+        if self._num_lost:  # a line about them needs less room than they do
+            self._changed = 0
+            self.flush()
         with contextlib.suppress(OSError):
             os.ftruncate(self._fd, self._rows[-1].offset)
         os.close(self._fd)
@@ -172,16 +188,20 @@ class ConsoleFile:
         text = harmless(row.text)
         for secret in self._secrets:
             text = text.replace(secret, MASK)
-        text, key_lines = masked_text(text), 0
+        text, key_lines, keep = masked_text(text), 0, MAX_CHARACTERS
+        if row.num_characters > _MASKED_CHARACTERS:  # a secret may be cut at the end of `row.text`
+            keep = min(keep, max(0, len(text) - (_MASKED_CHARACTERS - MAX_CHARACTERS)))
+        num_cut = max(0, len(text) - keep) + row.num_characters - len(row.text)
         if row.key_lines:
             end = _KEY_END.search(text)
             key_lines = 0 if end else row.key_lines - 1
-            text = MASK + text[end.start() :] if end else MASK
+            text = MASK + text[end.start() : keep] if end else MASK
         elif (begin := _KEY_BEGIN.search(text)) and not _KEY_END.search(text):
-            key_lines, text = MAX_KEY_LINES, text[: begin.end()]
-        num_cut = row.num_characters - min(len(row.text), MAX_CHARACTERS)
+            key_lines, text = MAX_KEY_LINES, text[: min(keep, begin.end())]
+        else:
+            text = text[:keep]
         if num_cut > 0:
-            text = f"{text[:MAX_CHARACTERS]} [operant: {num_cut} more characters]"
+            text += f" [operant: {num_cut} more characters]"
         return text, key_lines
 
     def _write(self, text: str) -> None:

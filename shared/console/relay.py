@@ -108,7 +108,7 @@ class Relay:
         is_trainer_there = True
         while any(channel.is_open or channel.unshown for channel in self._channels):
             is_held_up = any(c.is_open and not c.reads for c in self._channels)
-            ready = self._wait(is_trainer_there)
+            ready = self._wait(is_trainer_there, is_held_up)
             sources = [c for c in self._channels if c.source in ready and c.reads]
             is_trainer_there = is_trainer_there and self._life.fileno() not in ready
             num_bytes = 0
@@ -134,7 +134,7 @@ class Relay:
                 time.sleep(SHOWN_S if is_shown else QUIET_S)
         self._end_file()
 
-    def _wait(self, is_trainer_there: bool) -> set[int]:
+    def _wait(self, is_trainer_there: bool, is_held_up: bool) -> set[int]:
         """The descriptors that are ready."""
         poll = select.poll()
         if is_trainer_there:
@@ -145,7 +145,7 @@ class Relay:
             if channel.unshown and channel.sink is not None:
                 poll.register(channel.sink, select.POLLOUT)
         timeout_ms = None
-        if self._file and (self._backlog or not is_trainer_there):
+        if self._file and (self._backlog or not (is_trainer_there or is_held_up)):
             timeout_ms = 0
         elif self._file and self._file.is_changed:
             timeout_ms = int(FLUSH_S * 1000)

@@ -12,32 +12,62 @@ KEEP = "OPERANT_KEEP"  # names, apart by commas, that are kept as they are; * ke
 
 # A name is secret by its last words: `api_key`, `apiKey`, `WANDB-API-KEY`, `token`; not by a part
 # of one (`tokenizer`, `monkey`) or an earlier one (`key_dim`, `token_count`).
-SECRET_WORDS = frozenset({
-    "key", "keys", "apikey", "token", "secret", "secrets", "password", "passwd", "passphrase",
-    "pwd", "credential", "credentials", "auth", "authorization", "bearer", "cookie", "pat",
+_SECRET_WORDS = frozenset({
+    "secrets", "passwords", "passphrase", "pwd", "credential", "credentials", "auth",
+    "authorization", "bearer", "cookie", "pat",
 })  # fmt: skip
+# Also at the end of a word: `PGPASSWORD`, `accesstoken`.
+_SECRET_ENDS = (
+    "password", "passwd", "secret", "apikey", "accesskey", "secretkey", "privatekey", "authtoken",
+    "accesstoken",
+)  # fmt: skip
 # After these words a key opens no door: it sorts, looks up, seeds or plays.
 _HARMLESS_BEFORE_KEY = frozenset({
     "sort", "sorting", "cache", "obs", "observation", "reward", "action", "state", "primary",
     "foreign", "random", "rng", "prng", "metric", "group", "index", "public", "dict", "hot", "map",
     "env", "eval", "monitor", "image", "text", "input", "output", "key",
 })  # fmt: skip
-_HARMLESS_BEFORE_TOKEN = frozenset({
-    "pad", "eos", "bos", "unk", "sep", "cls", "mask", "special", "end", "start", "stop", "per",
-})  # fmt: skip
+# Words that are secret, unless after one of these; "" is none before.
+_HARMLESS_BEFORE = {
+    "key": _HARMLESS_BEFORE_KEY,
+    "keys": _HARMLESS_BEFORE_KEY,
+    "token": frozenset({
+        "pad", "eos", "bos", "unk", "sep", "cls", "mask", "special", "end", "start", "stop", "per",
+    }),
+    "pass": frozenset({
+        "", "forward", "backward", "fwd", "bwd", "by", "first", "second", "last", "next", "one",
+        "two", "single", "multi", "half", "per", "each", "every", "full", "num", "n", "max", "min",
+        "pre", "post", "train", "training", "eval", "test", "tests", "render", "low", "high",
+        "band", "all", "should", "must", "can", "will", "does", "did", "not", "no", "to", "is",
+        "current", "warmup", "optimizer",
+    }),
+    "signature": frozenset({
+        "", "time", "function", "method", "call", "type", "input", "output", "init", "step", "key",
+        "forward", "get",
+    }),
+}  # fmt: skip
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_USER_IN_URL = re.compile(r"(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)[^\s/@'\"]*:[^\s/@'\"]*@")
+# `user:password@`, where the password may have an @ or, unless it looks like a port, a slash; or a
+# token alone.
+_USER_IN_URL = re.compile(
+    r"""(?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{0,30}://)(?:
+    [^\s/@:'"]*:(?:[^\s/'"]*|(?!\d{1,5}/)(?:(?!://)[^\s@'"])*)|[^\s/@:'"]{16,})@""",
+    re.VERBOSE,
+)
 # Names have an end: a search from every letter of a long text would take for ever.
-# As in `key=x`, `"key": "x"`, `env["KEY"] = "x"`, `key: str = "x"` and `Authorization: Bearer x`.
+# As in `key=x`, `"key": "x"`, `env["KEY"] = "x"`, `'key' => 'x'`, `key: str = "x"`, JSON within a
+# text (`\"key\":\"x\"`) and `Authorization: Bearer x`.
 _ASSIGNED = re.compile(
-    r"""(?<![A-Za-z])(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})["']?\]?[ \t]{0,9}
-    (?:(?::[ \t]{0,9}[A-Za-z_][\w.|\[\] ]{0,40})?=(?!=)|:(?![=/]))[ \t]{0,9}
-    (?:(?:Bearer|Basic|Token)[ ]{1,9})?""",
+    r"""(?<![A-Za-z])(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})\\?["']?\]?[ \t]{0,9}
+    (?::[ \t]{0,9}[A-Za-z_][\w.\[\]]{0,40}(?:[ ]?\|[ ]?[\w.\[\]]{1,40}){0,4}
+    (?:[ \t]{1,9}=(?=[ \t])|=(?=["']))|=>?(?!=)|:(?![=/]))[ \t]{0,9}
+    (?:(?i:Bearer|Basic|Token|Digest|ApiKey)[ \t]{1,9})?""",
     re.VERBOSE,
 )
 _VALUE = re.compile(
     r"""(?!(?:None|null|[Tt]rue|[Ff]alse)\b)(?:
-    [rbf]{0,2}(?P<quote>"{3}|'{3}|["'])(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)|[^\s,;&]+)""",
+    [rbf]{0,2}(?P<quote>"{3}|'{3}|["'])(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)
+    |\\"(?:\\{3}.|(?!\\"|\\{3})[^\n])*\\"|[^\s,;&]+)""",
     re.VERBOSE,
 )
 _OPTION = re.compile(r"(?P<name>--?[A-Za-z][\w-]{0,100})(?P<is>\s{1,9})(?P<value>[^\s-]\S*)")
@@ -52,7 +82,9 @@ _LOOKS_SECRET = re.compile(
     r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
     r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)?"  # JSON web tokens
     r"|(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]+"
-    r"|(?<=discord\.com/)api/webhooks/\d+/[A-Za-z0-9_-]{16,}"
+    r"|(?:(?<=discord\.com/)|(?<=discordapp\.com/))api/(v\d+/)?webhooks/\d+/[A-Za-z0-9_-]{16,}"
+    r"|(bot\d{6,}:|\d{6,}:AA)[A-Za-z0-9_-]{30,}"  # Telegram
+    r"|((?<=[?&]sig=)|(?<=[?&]Signature=))[^\s&\"']{16,}"  # addresses that open without a password
     r"|(?i:bearer)\s{1,9}[A-Za-z0-9._~+/=-]{16,}"
     r")"
 )
@@ -60,6 +92,7 @@ _LOOKS_SECRET = re.compile(
 _PRIVATE_KEY = re.compile(
     r"(?P<head>-----BEGIN [A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----).*?(?=-----END |\Z)", re.DOTALL
 )
+_HEAD_OF_KEY = re.compile("-----[A-Z0-9 ]+-----")
 _LINE_OF_KEY_CHARACTERS = 60
 _LINE_OF_KEY = re.compile(
     r"^(?P<sign>[-+ ]?)(?=[^\n]*[A-Z])(?=[^\n]*[a-z])[A-Za-z0-9+/]{60,76}={0,2}$", re.MULTILINE
@@ -70,7 +103,8 @@ _BEGINNINGS = (
     "://", "key", "token", "secret", "pass", "pwd", "credential", "auth", "bearer", "cookie", "pat",
     "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "hf_", "api_org_", "npm_", "whsec_", "wandb_v1_",
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "pypi-", "akia", "asia", "xox", "xapp-",
-    "aiza", "ya29.", "gocspx-", "sg.", "eyj", "hooks.slack", "webhooks/",
+    "aiza", "ya29.", "gocspx-", "sg.", "eyj", "hooks.slack", "webhooks/", "sig",
+    ":aa", "bot",
 )  # fmt: skip
 _MIN_SECRET_CHARACTERS = 8  # a shorter value of the environment occurs by chance
 
@@ -83,12 +117,12 @@ def is_secret(name: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or words[-1] not in SECRET_WORDS:
+    if not words:
         return False
-    before = words[-2] if len(words) > 1 else ""
-    if words[-1] in ("key", "keys"):
-        return before not in _HARMLESS_BEFORE_KEY
-    return not (words[-1] == "token" and before in _HARMLESS_BEFORE_TOKEN)
+    last, before = words[-1], words[-2] if len(words) > 1 else ""
+    if last in _HARMLESS_BEFORE:
+        return before not in _HARMLESS_BEFORE[last]
+    return last in _SECRET_WORDS or last.endswith(_SECRET_ENDS)
 
 
 def masked(value: Any, name: str = "") -> Any:
@@ -124,12 +158,15 @@ def masked_text(text: str) -> str:
 
 def secret_values(environment: Mapping[str, str]) -> list[str]:
     """The values of secret names, to be masked wherever a program prints them; longest first, as
-    one may be a part of another.
+    one may be a part of another. Of a value of several lines, as programs print it, each line.
     """
     found = {
-        value
+        line
         for name, value in environment.items()
-        if is_secret(name) and len(value) >= _MIN_SECRET_CHARACTERS
+        if is_secret(name)
+        for line in map(str.strip, value.splitlines())
+        # The head of a private key says that the short lines below it are secret too.
+        if len(line) >= _MIN_SECRET_CHARACTERS and not _HEAD_OF_KEY.fullmatch(line)
     }
     return sorted(found, key=len, reverse=True)
 
@@ -153,11 +190,12 @@ def _masked_option(match: re.Match[str]) -> str:
 
 def _without_assigned(text: str) -> str:
     """`text` without values of secret names, also where they are within the value of another."""
-    kept, end = [], 0
-    for match in _ASSIGNED.finditer(text):
-        if match.start() < end or not is_secret(match["name"]):
+    kept, end, at = [], 0, 0
+    while match := _ASSIGNED.search(text, at):
+        value = _VALUE.match(text, match.end()) if is_secret(match["name"]) else None
+        if value is None:  # what follows the name may be another one, as in `error: token=x`
+            at = match.end("name")
             continue
-        if value := _VALUE.match(text, match.end()):
-            kept += [text[end : match.end()], MASK]
-            end = value.end()
+        kept += [text[end : match.end()], MASK]
+        end = at = value.end()
     return "".join([*kept, text[end:]])

@@ -281,6 +281,63 @@ print("to the file")
     assert Path("elsewhere").read_text() == "to the file\n"
 
 
+def test_descriptors_that_the_program_has_closed_and_opened_are_its_own(script):
+    out, _ = printed(script, """
+os.closerange(3, 100)
+files = [os.open(f"file{i}", os.O_RDWR | os.O_CREAT) for i in range(20)]
+print("said")
+console.stop()
+print("said later")
+for file in files:
+    os.write(file, b"fine")
+""")  # fmt: skip
+    assert out.splitlines() == ["said", "said later"]
+    assert {Path(f"file{i}").read_text() for i in range(20)} == {"fine"}
+
+
+def test_a_signal_in_the_middle_of_a_write_stops_nothing(script):
+    _, error = printed(script, """
+class Reentrant:
+    def __getattr__(self, name):
+        return getattr(sys.__stdout__, name)
+    def flush(self):
+        raise RuntimeError("reentrant call")
+sys.stdout = Reentrant()
+console.stop()
+sys.stdout = sys.__stdout__
+""")  # fmt: skip
+    assert error == ""
+
+
+def test_a_detached_program_prints_into_the_shortened_file(script):
+    file = os.open("console.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    script("""
+for i in range(120_000):
+    print("line", i, "x" * 80)
+console.stop()
+print("after")
+""", stdout=file, stderr=file).wait(60)  # fmt: skip
+    assert os.fstat(file).st_nlink == 0
+    os.close(file)
+    assert kept()[-2:] == ["line 119999 " + "x" * 80, "after"]
+
+
+def test_a_relay_that_waits_for_a_pipe_takes_no_time(script):
+    process = script("os.write(1, b'x' * 1_000_000); os._exit(0)", stdout=subprocess.PIPE)
+    process.wait(60)
+    (relay,) = relays()
+
+    def ticks() -> int:
+        return sum(map(int, Path(f"/proc/{relay}/stat").read_text().split()[13:15]))
+
+    time.sleep(0.5)
+    before = ticks()
+    time.sleep(1)
+    assert ticks() - before < os.sysconf("SC_CLK_TCK") // 5
+    assert process.stdout
+    assert len(process.stdout.read()) == 1_000_000
+
+
 def test_one_console_at_a_time_and_none_where_it_is_switched_off(script, monkeypatch):
     out, _ = printed(script, """
 start_console(Path("second.log"), lambda text: print("warned:", text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import pytest
@@ -124,6 +125,13 @@ def test_secrets_are_masked_also_where_pieces_cut_them(kept):
     assert "sk-abc" not in kept("x" * (MAX_CHARACTERS - 5) + " sk-abcdefghijklmnop1234567\n")[0]
 
 
+def test_a_secret_that_is_cut_does_not_move_to_where_it_shows(kept):
+    key = "sk-" + "abcdefghijklmnop1234567"
+    for start in range(4960, 5010, 3):
+        (line,) = kept(f"{key * 100} ".ljust(start) + key[:18] + key[3:] + "x" * 2000 + "\n")
+        assert "sk-" not in line
+
+
 def test_private_keys_are_masked_over_their_lines(kept):
     end = "-----END OPENSSH PRIVATE KEY-----"
     begin = "-----BEGIN OPENSSH PRIVATE KEY-----"
@@ -194,7 +202,38 @@ def test_a_full_disk_loses_lines_and_nothing_else(tmp_path, monkeypatch):
         file.flush()
     file.feed(b"three\n")
     file.close()
-    assert [without_time(x) for x in path.read_text().splitlines()] == ["one", "three"]
+    lost = "[operant: 1 lines are not kept: the disk was full]"
+    assert [without_time(x) for x in path.read_text().splitlines()] == ["one", lost, "three"]
+
+
+def test_a_disk_that_takes_a_part_keeps_whole_lines_and_no_key(tmp_path, monkeypatch):
+    path = tmp_path / "console.log"
+    file, write = ConsoleFile(path), os.pwrite
+    file.feed(b"one\n")
+    file.flush()
+    with monkeypatch.context() as patched:
+        patched.setattr("os.pwrite", lambda fd, data, start: write(fd, data[:30], start))
+        file.feed(b"two\n-----BEGIN PRIVATE KEY-----\nMIIE\n")
+        file.flush()
+        assert path.read_text().count("\n") == 1
+        file.feed(b"lost\n")
+        file.flush()
+    file.feed(b"MIIF\n-----END PRIVATE KEY-----\nafter\n")
+    file.close()
+    assert [without_time(x) for x in path.read_text().splitlines()] == [
+        "one", "[operant: 4 lines are not kept: the disk was full]", "***",
+        "***-----END PRIVATE KEY-----", "after",
+    ]  # fmt: skip
+
+
+def test_the_end_tells_of_lines_that_a_full_disk_did_not_take(tmp_path, monkeypatch):
+    path = tmp_path / "console.log"
+    file, write = ConsoleFile(path), os.pwrite
+    monkeypatch.setattr("os.pwrite", lambda *all: write(*all) if len(all[1]) < 200 else 0)
+    file.feed(b"x" * 300)
+    file.close()
+    (line,) = path.read_text().splitlines()
+    assert without_time(line) == "[operant: 1 lines are not kept: the disk was full]"
 
 
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([b"\x1b[A", b"\x1b[2K", b"\n", b"\r"])))

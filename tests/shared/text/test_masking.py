@@ -26,7 +26,8 @@ from operant.shared.text.masking import (
     "API_KEY", "apiKey", "apikey", "WANDB_API_KEY", "--api-key", "hf-token",
     "aws_secret_access_key", "db.password", "secretKey", "OPENAI_API_KEY", "auth_token",
     "accessToken", "token2", "DBPassword", "client_secret", "private_key", "passphrase",
-    "authorization",
+    "authorization", "PGPASSWORD", "DB_PASS", "SMTP_PASS", "smtpPass", "passwords", "accesstoken",
+    "secretkey", "privatekey", "X-Amz-Signature",
 ])  # fmt: skip
 def test_names_of_secrets_are_known(name):
     assert is_secret(name)
@@ -36,6 +37,7 @@ def test_names_of_secrets_are_known(name):
     "tokenizer", "monkey", "keyboard", "max_tokens", "key_dim", "keyframe", "author", "tokens",
     "num_keys_total", "turkey", "secretary", "authentic", "learning_rate", "env", "pad_token",
     "sort_key", "obs_key", "", "123", "token_count", "n_key_heads", "authority", "random_key",
+    "pass", "forward_pass", "bypass", "num_tokens", "signature", "time_signature", "sig",
 ])  # fmt: skip
 def test_names_that_only_look_alike_are_not(name):
     assert not is_secret(name)
@@ -87,6 +89,26 @@ XXXQ==
     ("xapp-1-A111-222-abcdefXXX", "***"),
     ("https://hooks.slack.com/services/T00/B00/XXX", "https://hooks.slack.com/services/***"),
     ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.XXX-_x", "***"),
+    ("ERROR: invalid password=XXX", "ERROR: invalid password=***"),
+    ("INFO: using API_KEY=XXX", "INFO: using API_KEY=***"),
+    ("WARNING: token=XXX", "WARNING: token=***"),
+    ("+  env: API_KEY=XXX", "+  env: API_KEY=***"),
+    ("token: XXX NAME=value", "token: *** NAME=value"),
+    ("token: XXXabc=", "token: ***"),
+    ("password: str | None  = 'XXX'", "password: str | None  = ***"),
+    ("authorization: bearer XXX", "authorization: bearer ***"),
+    ("AUTHORIZATION: BEARER XXX", "AUTHORIZATION: BEARER ***"),
+    ("Authorization:\tToken\tXXX", "Authorization:\tToken\t***"),
+    ("Authorization: Digest XXX", "Authorization: Digest ***"),
+    ("Authorization: ApiKey XXX", "Authorization: ApiKey ***"),
+    (r'{\"token\":\"XXX \\\"XXX\",\"lr\":1}', r'{\"token\":***,\"lr\":1}'),
+    ("'api_key' => 'XXX'", "'api_key' => ***"),
+    ("postgres://me:p@XXX@db/x", "postgres://***@db/x"),
+    ("postgres://me:p/XXX@db/x", "postgres://***@db/x"),
+    ("https://abcdefghijklmnopXXX@host/x", "https://***@host/x"),
+    ("https://discordapp.com/api/webhooks/1/abcdefghijklmnopXXX", "https://discordapp.com/***"),
+    ("/bot123456:AAabcdefghijklmnopqrstuvwxyz_-XXX/send", "/***/send"),
+    ("https://host/x?sv=1&sig=abcdefghijklmnopXXX&a=1", "https://host/x?sv=1&sig=***&a=1"),
     (PEM, "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----\n"),
     (PEM[:60], "-----BEGIN RSA PRIVATE KEY-----***"),
     ("".join(f"+{line}\n" for line in PEM.splitlines()[1:2]), "+***\n"),
@@ -100,13 +122,26 @@ def test_secrets_are_found_in_any_text(text, kept):
     "def f(key: str = None, token=None): pass", "if self.token == other:", "token := 3",
     "key:\n  x", "https://host/key://x", "-----BEGIN CERTIFICATE-----\nabc", "0123456789abcdef" * 4,
     "max_tokens = 5", "sort_key=by_name", "the key", "risk-averse-optimisation-of-policies",
+    "pass: 3", "forward_pass=3", "http://localhost:6006/@x/y", "git+ssh://git@host/x", "robot: 3",
+    "signature = inspect.signature(f)",
 ])  # fmt: skip
 def test_other_text_stays(text):
     assert masked_text(text) == text
 
 
 @pytest.mark.parametrize(
-    "piece", ["a=", "key=", 'token="', "token: a ", "-----BEGIN PRIVATE KEY-----"]
+    "piece",
+    [
+        "a=",
+        "a: b ",
+        "key=",
+        'token="',
+        "token: a ",
+        'token:\\"',
+        "x://a:",
+        "x://a:b/",
+        "-----BEGIN PRIVATE KEY-----",
+    ],
 )
 def test_long_texts_are_masked_in_a_moment(piece):
     began_s = time.process_time()
@@ -183,6 +218,8 @@ def test_secret_values_of_the_environment_are_the_long_ones_longest_first(monkey
         "HOME": "/a/b/c/d",
     }
     assert secret_values(environment) == ["123456789", "12345678"]
+    lines = "-----BEGIN PRIVATE KEY-----\nabcdefgh1\n  abcdefgh\nabc\n"
+    assert secret_values({"A_KEY": lines}) == ["abcdefgh1", "abcdefgh"]
     monkeypatch.setenv(KEEP, "B_KEY")
     assert secret_values(environment) == ["12345678"]
 
