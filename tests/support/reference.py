@@ -127,7 +127,8 @@ KEYS_OF = {
 
 
 def commands_page() -> str:
-    commands = list(_commands(cli, click.Context(cli, info_name="operant")))
+    context = click.Context(cli, info_name="operant", **cli.context_settings)
+    commands = list(_commands(cli, context))
     rows = [
         f"| [`{path}`](#{path.replace(' ', '-')}) | {_cell(command.get_short_help_str(200))} |"
         for path, command, _ in commands
