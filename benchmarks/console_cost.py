@@ -1,4 +1,4 @@
-"""What a run's console costs: the training, the relay, and the monitor that shows it.
+"""How much the console slows down training, and how much of a core the relay and the monitor use.
 
 The speed of training is that of `operant train cart_pole_ppo --json` with a console and without,
 alternating. The shares of a core are those of the relay and of a monitor in a terminal of 120 x 40,

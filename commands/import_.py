@@ -43,7 +43,7 @@ def command(paths: tuple[Path, ...]) -> int:
 
 
 def _told(done: Imported) -> int:
-    """Print what became of one source; returns an exit code."""
+    """Print the result for one source; returns an exit code."""
     from ..monitor.render.formatting import counted
     from .helpers.output import print_line
 

@@ -41,7 +41,7 @@ def main(
     """8 environments, 8 steps of each and then as many updates as those were env steps."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:num_threads])  # JAX counts cores
     torch.set_num_threads(num_threads)
-    name, env, besides = CLASSES[algorithm]
+    name, env, settings = CLASSES[algorithm]
     made = getattr(importlib.import_module(library), name)
     model = made(
         "MlpPolicy",
@@ -55,7 +55,7 @@ def main(
         policy_kwargs={"net_arch": [hidden, hidden]},
         seed=1,
         device="cpu",
-        **besides,
+        **settings,
     )
     start = Start()
     model.learn(WARM_STEPS + num_updates, callback=start)

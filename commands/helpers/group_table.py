@@ -73,8 +73,9 @@ class GroupStatistics(NamedTuple):
 def group_statistics(
     rows: Sequence[RunRow], by: str, metric: str | None, baseline: str | None
 ) -> list[GroupStatistics]:
-    """Of `rows` grouped by `NAME` or a configuration key, whose end is enough. Without a `metric`,
-    the main metric of each group. `baseline` is the label of a group, or the name or id of a run.
+    """Group `rows` by name (`by` is `NAME`) or by a configuration key, of which the last part is
+    enough, and return the statistics of each group. Without a `metric`, they are of each group's
+    main metric. `baseline` is the label of a group, or the name or id of a run.
 
     Raises UsageError for what no run or group is called.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ...shared import Metric
 from ...shared.page.schema import QUANTILES
@@ -115,13 +116,11 @@ def chart_of(
     if isinstance(metric, Distribution):
         unit = unit or "median"
         if len(runs) == 1 and not isinstance(front.view.history, SeedsHistory):
-            traces = [
-                _quantile(traces[0], percent, front.curve(
-                    metric.quantile(percent), options.strength, span,
-                    step_metric=step_metric, shown=part,
-                ), options.cursor)
-                for percent in sorted(QUANTILES.values(), key=lambda p: (p != MEDIAN, -p))
-            ]  # fmt: skip
+            quantile_of = partial(
+                front.curve, strength=options.strength, x_span=span, step_metric=step_metric,
+                shown=part,
+            )  # fmt: skip
+            traces = _quantiles(metric, traces[0], quantile_of, options.cursor)
     return Chart(
         title=_title(metric, options, shows_difference),
         value=value,
@@ -188,10 +187,18 @@ def _trace(metric: Metric, run: ShownRun, curve: Curve, options: ChartOptions) -
     )  # fmt: skip
 
 
-def _quantile(front: Trace, percent: int, curve: Curve, cursor: float | None) -> Trace:
-    """The trace of one quantile of the metric whose median is `front`."""
-    value = format_value(_at(curve, cursor))
-    return replace(front, curve=curve, label=f"{percent}%", value=value, percent=percent)
+def _quantiles(
+    metric: Distribution, median: Trace, curve_of: Callable[[str], Curve], cursor: float | None
+) -> list[Trace]:
+    """The traces of all quantiles of a distribution, its median first."""
+    traces = []
+    for percent in sorted(QUANTILES.values(), key=lambda percent: (percent != MEDIAN, -percent)):
+        curve = curve_of(metric.quantile(percent))
+        value = format_value(_at(curve, cursor))
+        traces.append(
+            replace(median, curve=curve, label=f"{percent}%", value=value, percent=percent)
+        )
+    return traces
 
 
 def _of_runs(name: str, run: ShownRun, curve: Curve, cursor: float | None) -> tuple[str, str]:

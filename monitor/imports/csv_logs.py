@@ -74,8 +74,8 @@ class CsvLog:
 
 
 class MonitorLogs:
-    """What Stable-Baselines3's `Monitor` and `EvalCallback` write, also for RL Zoo: the episodes of
-    each environment in `N.monitor.csv`, evaluations in `evaluations.npz`.
+    """Files of Stable-Baselines3 and RL Zoo: `Monitor` writes the episodes of each environment to
+    `N.monitor.csv`, `EvalCallback` writes evaluations to `evaluations.npz`.
     """
 
     def __init__(self, path: Path, files: list[Path]) -> None:

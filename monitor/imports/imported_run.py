@@ -91,7 +91,7 @@ class ImportedRun(LoggedRun):
         self.log(values, step, commit=True)
 
     def go_to(self, wall_s: float, step: int | None) -> None:
-        """What is logged next was logged at `wall_s`, for `step`."""
+        """Set the time and the step of what is logged next."""
         if step != self._step:
             self.flush()
         self._clock.go_to(wall_s)

@@ -20,8 +20,8 @@ EVENTS, MONITORS, TABLES = "*tfevents*", "*monitor.csv", ("progress.csv", "metri
 
 
 class Imported(NamedTuple):
-    """What became of one source: a new run with `num_rows` rows, or an earlier import, which
-    `has_changed` if files grew since; or why it could not be imported.
+    """The result for one source: a new run of `num_rows` rows, the run of an earlier import
+    (`has_changed`: its files have grown since), or the error.
     """
 
     source: Source

@@ -1,4 +1,4 @@
-"""What a run printed, as rows of a pane: found, folded and broken into lines only where shown."""
+"""The console of a run as rows of a pane: searched, with folded tracebacks, cut or wrapped."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class ConsoleRows(Sequence[Line]):
         return self._parts[self._place(row)][1] - 1
 
     def _place(self, row: int) -> int:
-        """Of the part in a row."""
+        """The place in `_parts` of the part that row `row` shows."""
         return row if self._wrapped is None else self._wrapped[row][0]
 
     def row_of(self, line: int) -> int:

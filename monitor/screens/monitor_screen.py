@@ -9,6 +9,7 @@ from textual.screen import Screen
 
 from ...shared.runs.run_folder import Run
 from ...shared.runs.run_notes import RunNotes
+from ..runs.reading.poll_loop import PollLoop
 from ..session.memory import forget_lines
 from ..session.session import Session, session_of
 from ..session.settings import Settings
@@ -45,3 +46,18 @@ class MonitorScreen(Screen[None], inherit_bindings=False):
 
     def on_unmount(self) -> None:
         forget_lines(self)
+
+
+class PollingScreen(MonitorScreen):
+    """A screen whose poll loop runs while the screen is in front."""
+
+    _loop: PollLoop[Any]
+
+    def on_screen_resume(self) -> None:
+        self._loop.start()
+
+    def on_screen_suspend(self) -> None:
+        self._loop.stop()
+
+    def on_unmount(self) -> None:
+        self._loop.stop()

@@ -27,7 +27,7 @@ from ..widgets.drawing import Drawing
 from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
 from ..widgets.process_table import ProcessTable
-from .monitor_screen import MonitorScreen
+from .monitor_screen import PollingScreen
 from .signal_dialog import SignalDialog
 
 _SECOND_AFTER_S = 0.25  # the second sample: the first knows of no load
@@ -82,7 +82,7 @@ def _words(rows: Sequence[ProcessRow]) -> str:
     return f"{cores:.1f} cores {format_bytes(sum(row.memory_bytes for row in rows))}"
 
 
-class ProcessesScreen(MonitorScreen):
+class ProcessesScreen(PollingScreen):
     """All processes; they are sampled while the screen is in front. Those of `run` are marked."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -119,15 +119,6 @@ class ProcessesScreen(MonitorScreen):
         yield FilterLine()
         yield ChoiceLine()
         yield KeyLine([key for key in _KEYS if not (self._is_readonly and key[1] == "signal")])
-
-    def on_screen_resume(self) -> None:
-        self._loop.start()
-
-    def on_screen_suspend(self) -> None:
-        self._loop.stop()
-
-    def on_unmount(self) -> None:
-        self._loop.stop()
 
     def on_processes_screen_sampled(self, message: Sampled) -> None:
         if _has_load(message.rows):

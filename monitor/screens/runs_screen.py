@@ -29,7 +29,7 @@ from ..widgets.machine_lines import MachineLines
 from ..widgets.row_list import RowList
 from ..widgets.runs_head import RunsHead
 from ..widgets.runs_table import RunsTable
-from .monitor_screen import MonitorScreen
+from .monitor_screen import PollingScreen
 from .sweep_screen import SweepScreen
 
 POLL_EVERY_S = 1.0
@@ -55,7 +55,7 @@ class RunsSource(Protocol):
     def poll(self) -> RunsView: ...
 
 
-class RunsScreen(MonitorScreen):
+class RunsScreen(PollingScreen):
     """The list of runs; it rests while it is covered."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -106,15 +106,6 @@ class RunsScreen(MonitorScreen):
         yield FilterLine()
         yield ChoiceLine()
         yield KeyLine(_KEYS)
-
-    def on_screen_resume(self) -> None:
-        self._loop.start()
-
-    def on_screen_suspend(self) -> None:
-        self._loop.stop()
-
-    def on_unmount(self) -> None:
-        self._loop.stop()
 
     def on_runs_screen_view_arrived(self, message: ViewArrived) -> None:
         self._view = message.view

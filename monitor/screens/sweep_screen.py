@@ -15,7 +15,7 @@ from ..sweeps.sweeps_poller import SweepsPoller, SweepView
 from ..widgets.drawing import Drawing
 from ..widgets.key_line import KeyLine
 from ..widgets.trials_table import TrialsTable
-from .monitor_screen import MonitorScreen
+from .monitor_screen import PollingScreen
 
 POLL_EVERY_S = 1.0
 _KEYS = (
@@ -52,7 +52,7 @@ class SweepHead(Drawing):
         return [spread(title, [(f"{words} ", "bar_text")], width, "bar_text")]
 
 
-class SweepScreen(MonitorScreen):
+class SweepScreen(PollingScreen):
     """One sweep at a time; it rests while it is covered."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -82,15 +82,6 @@ class SweepScreen(MonitorScreen):
         yield SweepHead()
         yield TrialsTable()
         yield KeyLine(_KEYS)
-
-    def on_screen_resume(self) -> None:
-        self._loop.start()
-
-    def on_screen_suspend(self) -> None:
-        self._loop.stop()
-
-    def on_unmount(self) -> None:
-        self._loop.stop()
 
     def on_sweep_screen_view_arrived(self, message: ViewArrived) -> None:
         self.query_one(SweepHead).show(message.view)

@@ -103,7 +103,7 @@ def test_a_process_that_executes_another_program_gets_its_command(start):
     wait_for(lambda: "read line" in row_of(child.pid, sampler).command)
     child.stdin.write(b"\n")
     child.stdin.flush()
-    wait_for(lambda: row_of(child.pid, sampler).command == "sleep 600")
+    assert wait_for(lambda: row_of(child.pid, sampler).command == "sleep 600")
 
 
 def test_a_process_without_a_command_line_has_its_name_in_brackets(start):
