@@ -85,9 +85,9 @@ def main() -> None:
     shares: dict[str, float] = {}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         os.environ |= {"OPERANT_HOME": home, "XDG_CONFIG_HOME": home, "OPERANT_RECORDER": "off"}
-        for _ in range(arguments.repeats):
-            for console, found in speeds.items():
-                found.append(env_steps_per_s(console, arguments.env_steps))
+        for number in range(arguments.repeats):
+            for console in list(speeds)[:: 1 if number % 2 else -1]:
+                speeds[console].append(env_steps_per_s(console, arguments.env_steps))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         os.environ |= {"OPERANT_HOME": home, "XDG_CONFIG_HOME": home}
         ours, theirs = pty.openpty()

@@ -117,7 +117,7 @@ def _log_records(log: BinaryIO) -> Iterator[bytes]:
     """The records of a log. Raises ValueError where it is damaged."""
     if log.read(len(_FILE_HEAD)) != _FILE_HEAD:
         raise ValueError("it is no log of wandb's")
-    record = b""
+    record = bytearray()
     while True:
         left_in_block = _BLOCK_BYTES - log.tell() % _BLOCK_BYTES
         if left_in_block < _PIECE.size:
@@ -133,5 +133,5 @@ def _log_records(log: BinaryIO) -> Iterator[bytes]:
             raise ValueError(f"it is cut off or damaged before byte {log.tell()}")
         record += data
         if kind in (_WHOLE, _LAST):
-            yield record
-            record = b""
+            yield bytes(record)
+            record.clear()
