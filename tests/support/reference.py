@@ -204,6 +204,7 @@ PAGES = {
 }
 
 if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS
     for name, page in PAGES.items():
-        (DOCS / name).write_text(page())
-        sys.stdout.write(f"{DOCS / name}\n")
+        (folder / name).write_text(page())
+        sys.stdout.write(f"{folder / name}\n")
