@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SIDES := api commands monitor shared trainer
 # Two processes; all tests of a file are in one. build/*.xml keep how long each test took.
-IN_PARALLEL := --numprocesses 2 --dist loadfile --durations 20
+# A worker that crashes ends the tests: with another in its place they could wait for ever.
+IN_PARALLEL := --numprocesses 2 --max-worker-restart 0 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
 .PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table reference pictures docs docs-check notebooks bench first-contact learn soak zoo clean

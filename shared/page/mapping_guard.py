@@ -7,7 +7,8 @@ this same thread into the mapping: no allocator and no lock is in the middle of 
 other SIGBUS goes to the former handler, by default the one that ends the process.
 
 Other code of the process may set a handler of its own later: PyTorch Lightning resets all signals
-after a training, `faulthandler.enable` sets its own. `install_handler` takes the place back.
+after a training, `faulthandler.enable` sets its own. `install_handler` takes the place back. pygame
+puts this handler back by `signal`, without its flags: the kernel then tells it of no address.
 
 The layouts of `sigaction` and `siginfo_t` are those of Linux on 64-bit x86 and ARM. On other
 systems, macOS among them, nothing is installed.
@@ -61,10 +62,12 @@ class GuardedMapping:
     @staticmethod
     def install_handler() -> None:
         """Install the handler, again where other code has set one of its own since."""
+        global _former
         if _IS_KNOWN_SYSTEM and not _has_handed_on and not _is_installed():
-            action = _Action(_handler_address)
+            action, former = _Action(_handler_address), _Action()
             action.flags = _SA_SIGINFO | _SA_NODEFER
-            _sigaction(action, _former)
+            if _sigaction(action, former) and former.handler != _handler_address:
+                _former = former
 
     def release(self) -> None:
         """Leave the file alone; called before its descriptor is closed."""
@@ -104,6 +107,9 @@ _has_handed_on = False  # a fault that is none of ours has gone to the former ha
 
 
 def _on_fault(number: int, info: int, _context: int) -> None:
+    if not _has_handed_on and not _is_installed():  # without its flags: `info` tells nothing
+        GuardedMapping.install_handler()
+        return  # the store is repeated
     code = ctypes.c_int.from_address(info + _CODE_OFFSET).value
     address = ctypes.c_uint64.from_address(info + _ADDRESS_OFFSET).value
     try:
@@ -140,7 +146,8 @@ _handler_address = ctypes.cast(_handler, ctypes.c_void_p).value
 
 def _is_installed() -> bool:
     now = _Action()
-    return _sigaction(None, now) and bool(now.handler == _handler_address)
+    is_known = _sigaction(None, now)
+    return is_known and now.handler == _handler_address and bool(now.flags & _SA_SIGINFO)
 
 
 def _hand_on() -> None:

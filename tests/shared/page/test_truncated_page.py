@@ -340,6 +340,22 @@ print("not reached")
     assert ("Fatal Python error: Bus error" in ended.stderr) == shows
 
 
+def test_a_handler_that_was_put_back_without_its_flags_is_as_before(operant_pages):
+    code = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.signal.restype, libc.signal.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
+libc.signal(signal.SIGBUS, libc.signal(signal.SIGBUS, None))  # as pygame does
+os.truncate(writer.path, 0)
+writer.publish({"a": 2}, 2, 2)
+print("survived", flush=True)
+other_mapping()[0] = 1
+print("not reached")
+"""
+    ended = run_python(code, operant_pages)
+    assert (ended.returncode, ended.stdout) == (-signal.SIGBUS, "survived\n")
+
+
 def test_a_signal_that_another_program_sends_still_ends_the_process(operant_pages):
     ended = run_python("os.kill(os.getpid(), signal.SIGBUS); print('not reached')", operant_pages)
     assert (ended.returncode, ended.stdout) == (-signal.SIGBUS, "")
