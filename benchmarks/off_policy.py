@@ -5,6 +5,7 @@ update for each env step. Speed is updates per second of the whole loop, steppin
 first update on. Each side has the number of threads that it is fastest with, tried first.
 
     python benchmarks/off_policy.py [--rounds 5] [--only dqn sac] [--json FILE]
+    python benchmarks/off_policy.py --only td3 sac --env HalfCheetah-v5 --hidden 256
 """
 
 from __future__ import annotations
@@ -35,19 +36,20 @@ def main() -> None:
         del SIDES["sbx"]
     results: dict[str, Any] = {}
     for algorithm, hidden in itertools.product(arguments.only, arguments.hidden):
-        threads = {name: fastest_threads(name, algorithm, hidden) for name in SIDES}
+        env = arguments.env
+        threads = {name: fastest_threads(name, algorithm, env, hidden) for name in SIDES}
         speeds: dict[str, list[float]] = {name: [] for name in SIDES}
         for number in range(arguments.rounds):
             for name in list(SIDES) if number % 2 else list(SIDES)[::-1]:
                 speeds[name].append(
-                    speed(name, algorithm, hidden, arguments.updates, threads[name])
+                    speed(name, algorithm, env, hidden, arguments.updates, threads[name])
                 )
         own = speeds["operant"]
         ratios = {
             name: [a / b for a, b in zip(own, other, strict=True)]
             for name, other in speeds.items() if name != "operant"
         }  # fmt: skip
-        label = f"{algorithm}, {hidden}-{hidden}, batch {BATCHES[algorithm]}"
+        label = f"{algorithm}{env and f' on {env}'}, {hidden}-{hidden}, batch {BATCHES[algorithm]}"
         results[label] = {"threads": threads, "updates_per_s": speeds, "ratios": ratios}
         sides = "  ".join(
             f"{name} ({threads[name]} threads) {told(speeds[name])} updates/s" for name in SIDES
@@ -63,23 +65,26 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="each runs both sides once")
     parser.add_argument("--only", nargs="*", default=list(BATCHES), help="some of dqn, td3, sac")
+    parser.add_argument("--env", default="", help="another, for all, such as HalfCheetah-v5")
     parser.add_argument("--hidden", type=int, nargs="*", default=[64, 256], help="units a layer")
     parser.add_argument("--updates", type=int, default=4096, help="of each run")
     parser.add_argument("--json", help="also write everything to this file")
     return parser.parse_args()
 
 
-def fastest_threads(name: str, algorithm: str, hidden: int) -> int:
+def fastest_threads(name: str, algorithm: str, env: str, hidden: int) -> int:
     """The number of threads with which one side is fastest, of 1 and all cores."""
     tried = sorted({1, len(os.sched_getaffinity(0))})
-    return max(tried, key=lambda n: speed(name, algorithm, hidden, TRIAL_UPDATES, n))
+    return max(tried, key=lambda n: speed(name, algorithm, env, hidden, TRIAL_UPDATES, n))
 
 
-def speed(name: str, algorithm: str, hidden: int, num_updates: int, threads: int) -> float:
+def speed(
+    name: str, algorithm: str, env: str, hidden: int, num_updates: int, threads: int
+) -> float:
     """Updates per second of one run."""
     numbers = [hidden, BATCHES[algorithm], num_updates, threads]
     script, *library = SIDES[name]
-    side = (str(PEERS / script), *library, algorithm, *map(str, numbers))
+    side = (str(PEERS / script), *library, algorithm, env, *map(str, numbers))
     return float(run_side(*side)["updates_per_s"])
 
 

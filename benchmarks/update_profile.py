@@ -61,7 +61,7 @@ def main() -> None:
 
 def profiled(algorithm: str, hidden: int) -> tuple[dict[str, float], list[float]]:
     """Microseconds of an update, by what they are for; the products' part of each round's time."""
-    config = config_of(algorithm, hidden, BATCHES[algorithm], 10**6, num_threads=1)
+    config = config_of(algorithm, "", hidden, BATCHES[algorithm], 10**6, num_threads=1)
     with closing(processor_experiment(config, Threads(1))) as experiment:
         iterate(experiment, 2 * WARM_STEPS // config.rollout_size)
         num_updates = ITERATIONS * config.rollout_size

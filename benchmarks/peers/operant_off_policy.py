@@ -21,12 +21,12 @@ ENVS = {"dqn": "cart_pole", "td3": "pendulum", "sac": "pendulum"}
 
 
 def config_of(
-    algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int
+    algorithm: str, env: str, hidden: int, batch_size: int, num_updates: int, num_threads: int
 ) -> TrainConfig:
     """8 environments, 8 steps of each and then as many updates as those were env steps."""
     return make_config(
         {
-            "env": ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,
+            "env": env or ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,
             "num_envs": 8, "rollout_steps": 8, "total_env_steps": WARM_STEPS + num_updates,
             "policy": {"hidden_sizes": [hidden, hidden], "activation": "relu"},
             "replay": {"capacity": 100_000},
@@ -40,9 +40,11 @@ def config_of(
     )  # fmt: skip
 
 
-def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int) -> None:
+def main(
+    algorithm: str, env: str, hidden: int, batch_size: int, num_updates: int, num_threads: int
+) -> None:
     keep_freed_memory()  # as runs do
-    config = config_of(algorithm, hidden, batch_size, num_updates, num_threads)
+    config = config_of(algorithm, env, hidden, batch_size, num_updates, num_threads)
     marks: list[tuple[float, float]] = []
 
     def report(values: Any, iteration: int, steps: int) -> None:
@@ -60,4 +62,4 @@ def main(algorithm: str, hidden: int, batch_size: int, num_updates: int, num_thr
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(*sys.argv[1:3], *map(int, sys.argv[3:]))

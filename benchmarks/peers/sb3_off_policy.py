@@ -36,16 +36,17 @@ class Start(BaseCallback):  # type: ignore[misc]
 
 
 def main(
-    library: str, algorithm: str, hidden: int, batch_size: int, num_updates: int, num_threads: int
-) -> None:
+    library: str, algorithm: str, env: str, hidden: int, batch_size: int, num_updates: int,
+    num_threads: int,
+) -> None:  # fmt: skip
     """8 environments, 8 steps of each and then as many updates as those were env steps."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:num_threads])  # JAX counts cores
     torch.set_num_threads(num_threads)
-    name, env, settings = CLASSES[algorithm]
+    name, default_env, settings = CLASSES[algorithm]
     made = getattr(importlib.import_module(library), name)
     model = made(
         "MlpPolicy",
-        make_vec_env(env, n_envs=8, seed=1),
+        make_vec_env(env or default_env, n_envs=8, seed=1),
         learning_rate=1e-3,
         batch_size=batch_size,
         buffer_size=100_000,
@@ -65,4 +66,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+    main(*sys.argv[1:4], *map(int, sys.argv[4:]))
