@@ -7,6 +7,7 @@ the ranks that it is to start, as `Launch` has them. It may stop with who starte
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import pickle
 import signal
@@ -15,8 +16,10 @@ import threading
 from contextlib import nullcontext
 from pathlib import Path
 
+from ...shared.console.capture import start_console
 from ...shared.processes.lock import RunLock
 from ...shared.runs.run_folder import Run
+from ...shared.runs.session import warn_on_stderr
 from ...trainer.running.signals import Received, stop_requests
 from .following_rank import ended_at_once
 
@@ -32,6 +35,9 @@ def main(
     with stop_requests() as received:
         # Before anything that takes time: from here on the run is alive by its own lock.
         lock = RunLock(run.lock_path, 0)
+        # Before anything else prints, so that it is masked; up to the traceback of an error here.
+        if console := start_console(run.console_path(), warn_on_stderr):
+            atexit.register(console.stop)
         if stops_with_standard_input:
             stop_with_standard_input(received)
         from ...trainer.config.from_values import make_config

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...monitor.runs.reading.file_tail import FileTail
+from ...shared.console.capture import ConsoleOfChild
+from ...shared.console.console_file import without_time
 from ...shared.errors import OperantError
+from ...shared.processes.python_program import python_program
 from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.runs.run_folder import Run
-from ...shared.runs.small_file import open_to_append
 from ...shared.text.harmless import harmless, one_line
 from ...trainer.distributed.place import Place
 from ...trainer.running.signals import STOP_SIGNALS
@@ -34,7 +35,7 @@ WAIT_S = 5.0  # time for the other ranks to end in good order; all end together
 WAIT_AFTER_FAILURE_S = 0.5  # the other ranks have noticed the failure, or caused it
 END_WITHIN_S = 0.5  # killing ssh closes its connection as well
 LOOK_AGAIN_S = 0.02
-LOG_LINES = 15
+CONSOLE_LINES = 15
 
 
 class LaunchError(OperantError):
@@ -49,26 +50,30 @@ class StartedRank:
     def __init__(self, member: Member, split: str, run: Run) -> None:
         self.rank = member.place.rank
         self.node = member.node
-        self.log_path = run.rank_log_path(self.rank)
-        self._log = FileTail(self.log_path)
-        self._num_old_lines = len(self._log.read())
+        self.console_path = run.console_path(self.rank)
+        self._lines = FileTail(self.console_path)
+        self._num_old_lines = len(self._lines.read())
+        self._console = _console(self.console_path)
         self.is_ended_by_us = False
         # Rank 0 sends the configuration when they meet.
         first_line = task("train", place=asdict(member.place), split=split)
         self._process, self._why_not = self._started(first_line)
 
     def _started(self, first_line: bytes) -> tuple[subprocess.Popen[bytes] | None, str]:
-        with _opened_log(self) as log:
-            try:
-                process = subprocess.Popen(
-                    rank_command(self.node),
-                    stdin=subprocess.PIPE,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,  # ctrl-c is for rank 0, which stops the others
-                )
-            except OSError as error:
-                return None, f"it cannot be started, {error.strerror}"
+        output = self._console.fd if self._console else subprocess.DEVNULL
+        try:
+            process = subprocess.Popen(
+                rank_command(self.node),
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,  # ctrl-c is for rank 0, which stops the others
+            )
+        except OSError as error:
+            return None, f"it cannot be started, {error.strerror}"
+        finally:
+            if self._console:
+                self._console.close_pipe()
         assert process.stdin
         with contextlib.suppress(BrokenPipeError):  # it has ended: see `why_ended`
             process.stdin.write(first_line)
@@ -85,8 +90,11 @@ class StartedRank:
         return self._process.poll() if self._process else 1
 
     def said(self) -> list[str]:
-        """The last lines that it wrote since it was started."""
-        return list(self._log.read()[self._num_old_lines :])[-LOG_LINES:]
+        """The last lines that it printed since it was started, after its end."""
+        if self._console:
+            self._console.wait()
+        lines = self._lines.read()[self._num_old_lines :]
+        return [without_time(line) for line in lines[-CONSOLE_LINES:]]
 
     def why_ended(self) -> str:
         """Why the rank ended, in a few words."""
@@ -104,7 +112,7 @@ class StartedRank:
         return last or f"exit code {code}"
 
     def tells_more(self) -> bool:
-        """Whether its log has more than the line that rank 0 shows anyway."""
+        """Whether its console has more than the line that rank 0 shows anyway."""
         failed = self.exit_code not in (None, 0) and not self.is_ended_by_us
         return failed and any(
             line.strip() and not line.startswith(f"operant: rank {self.rank}:")
@@ -173,11 +181,11 @@ class Launched:
             rank.end(deadline)
 
     def show_failures(self) -> None:
-        """Print what the logs of failed ranks say and rank 0 does not show, to standard error."""
+        """Print what failed ranks printed and rank 0 does not show, to standard error."""
         for rank in self._ranks:
             if rank.tells_more():
                 with contextlib.suppress(OSError):  # the terminal may have gone
-                    print(f"operant: {rank.named}, {rank.log_path} ends:", file=sys.stderr)
+                    print(f"operant: {rank.named}, {rank.console_path} ends:", file=sys.stderr)
                     for line in rank.said():
                         print(f"  {harmless(line)}", file=sys.stderr)
 
@@ -210,12 +218,9 @@ def train(
     return exit_code, elastic
 
 
-@contextlib.contextmanager
-def _opened_log(rank: StartedRank) -> Iterator[int | IO[bytes]]:
-    try:
-        log = os.fdopen(open_to_append(rank.log_path), "ab")
-    except OSError:  # training does not need the log: the disk may be full
-        yield subprocess.DEVNULL
-        return
-    with log:
-        yield log
+def _console(path: Path) -> ConsoleOfChild | None:
+    """None where there can be none: training does not need it."""
+    python = python_program()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        return ConsoleOfChild(path, python) if python else None
+    return None

@@ -35,12 +35,15 @@ _START = '"$@" >/dev/null 2>&1 &'
 
 Identity = tuple[int, int] | None
 _caught = threading.Lock()  # a process has one console at a time
+_consoles: dict[Path, Console] = {}  # that one, by its file
 
 
 def start_console(path: Path, warn: Callable[[str], None]) -> Console | None:
-    """Keep in the file at `path` what this process prints from now on. None where nothing is to be
-    caught; where nothing can be, this warns.
+    """Keep in the file at `path` what this process prints from now on: the console that does so
+    already, or a new one. None where nothing is to be caught; where nothing can be, this warns.
     """
+    if console := _consoles.get(path):
+        return console
     python = python_program()
     if os.environ.get(SWITCH, "").lower() == "off" or python is None:
         return None
@@ -50,7 +53,8 @@ def start_console(path: Path, warn: Callable[[str], None]) -> Console | None:
         warn("another run of this process has its console: this run gets none")
         return None
     try:
-        return Console(path, python, warn)
+        console = _consoles[path] = Console(path, python, warn)
+        return console
     except (OSError, subprocess.SubprocessError, termios.error) as error:
         _caught.release()
         warn(f"what is printed is not kept: {error}")
@@ -92,16 +96,8 @@ class Console:
                     self._sources[self._hold(source)] = nowhere
                     self._copied[name] = _Copied(getattr(sys, name), target)
                     channels.append(f"{source}:")
-            relay = [python, "-P", "-m", "operant.shared.console.relay", str(path)]
-            subprocess.run(
-                ["/bin/sh", "-c", _START, "sh", *relay, str(relays_life.fileno()), *channels],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[relays_life.fileno(), *self._sources, *self._sources.values()],
-                start_new_session=True,
-                check=True,
-                timeout=START_S,
-                env={**os.environ, SWITCH: "off"},
-            )
+            passed = [*self._sources, *self._sources.values()]
+            _start_relay(path, python, relays_life, channels, passed)
             for fd, before in self._before.items():
                 _flush()
                 os.dup2(targets[_identity(before)], fd)
@@ -126,6 +122,7 @@ class Console:
             return
         self._is_stopping = True
         self._restore()
+        _consoles.pop(self._path, None)
         _caught.release()
         if not self._is_lost:  # else children may still need what is open
             if self._holds(self._life.fileno()):
@@ -209,6 +206,35 @@ class Console:
                 os.close(fd)
 
 
+class ConsoleOfChild:
+    """Keeps in the file at `path` what another process prints to `fd`, which this closes once it
+    is started. `wait` returns when all of it is in the file.
+    """
+
+    def __init__(self, path: Path, python: str) -> None:
+        """Raises OSError, and SubprocessError."""
+        self._life, relays_life = socket.socketpair()
+        source, self.fd = os.pipe()
+        try:
+            _start_relay(path, python, relays_life, [f"{source}:"], [source])
+        except BaseException:
+            self.close_pipe()
+            self._life.close()
+            raise
+        finally:
+            relays_life.close()
+            os.close(source)
+
+    def close_pipe(self) -> None:
+        os.close(self.fd)
+
+    def wait(self) -> None:
+        """For `STOP_S` at most: a process that the other one left behind may hold it open."""
+        with contextlib.suppress(OSError):
+            self._life.settimeout(STOP_S)
+            self._life.recv(1)
+
+
 class _Copied:
     """A stream of a notebook, which has no descriptor: what is written goes to `fd` as well."""
 
@@ -228,6 +254,22 @@ class _Copied:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+def _start_relay(
+    path: Path, python: str, life: socket.socket, channels: list[str], passed: list[int]
+) -> None:
+    """Raises OSError, and SubprocessError."""
+    relay = [python, "-P", "-m", "operant.shared.console.relay", str(path)]
+    subprocess.run(
+        ["/bin/sh", "-c", _START, "sh", *relay, str(life.fileno()), *channels],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[life.fileno(), *passed],
+        start_new_session=True,
+        check=True,
+        timeout=START_S,
+        env={**os.environ, SWITCH: "off"},
+    )
 
 
 def _identity(place: int | Path) -> Identity:

@@ -111,7 +111,7 @@ class Run:
         """`console_path`, or what is in its place: in runs of version 0.2.0 the output of a
         detached trainer, and of a rank that the run's own command started its log.
         """
-        former = self.rank_log_path(rank) if rank else self.folder / "train.log"
+        former = self.folder / (f"ranks/{rank}.log" if rank else "train.log")
         path = self.console_path(rank)
         return former if former.exists() and not path.exists() else path
 
@@ -169,10 +169,6 @@ class Run:
     def rank_path(self, rank: int) -> Path:
         """Where a rank says which process it is and where its page lies."""
         return self.folder / "ranks" / f"{rank}.json"
-
-    def rank_log_path(self, rank: int) -> Path:
-        """What a rank said that the run's own command started, but rank 0's."""
-        return self.folder / "ranks" / f"{rank}.log"
 
     def ranks(self) -> list[int]:
         """The ranks that have come to be, lowest first; rank 0 is always among them."""

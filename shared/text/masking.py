@@ -67,9 +67,12 @@ _ASSIGNED = re.compile(
 _VALUE = re.compile(
     r"""(?!(?:None|null|[Tt]rue|[Ff]alse)\b)(?:
     [rbf]{0,2}(?P<quote>"{3}|'{3}|["'])(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)
-    |\\"(?:\\{3}.|(?!\\"|\\{3})[^\n])*\\"|[^\s,;&]+)""",
+    |\\"(?:\\{3}.|(?!\\"|\\{3})[^\n])*\\"|\[[^\]\n]*\]|[^\s,;&]+)""",
     re.VERBOSE,
 )
+# Headers of several fields: `Cookie: a=x; b=y`, `Authorization: Digest username="x", response="y"`.
+_OF_SEVERAL_FIELDS = re.compile(r"cookie|digest", re.IGNORECASE)
+_FIELDS = re.compile(r"[^\n'\"][^\n']*")
 _OPTION = re.compile(r"(?P<name>--?[A-Za-z][\w-]{0,100})(?P<is>\s{1,9})(?P<value>[^\s-]\S*)")
 _LOOKS_SECRET = re.compile(
     r"\b("
@@ -192,7 +195,10 @@ def _without_assigned(text: str) -> str:
     """`text` without values of secret names, also where they are within the value of another."""
     kept, end, at = [], 0, 0
     while match := _ASSIGNED.search(text, at):
-        value = _VALUE.match(text, match.end()) if is_secret(match["name"]) else None
+        value = None
+        if is_secret(match["name"]):
+            shape = _FIELDS if _OF_SEVERAL_FIELDS.search(match[0]) else _VALUE
+            value = shape.match(text, match.end()) or _VALUE.match(text, match.end())
         if value is None:  # what follows the name may be another one, as in `error: token=x`
             at = match.end("name")
             continue

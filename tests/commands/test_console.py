@@ -155,7 +155,7 @@ def test_following_goes_on_where_the_middle_was_left_out(session):
 def test_ranks_and_runs_of_0_2_0_have_theirs(session):
     run = session.run
     fill(run, "of rank 1", rank=1).close()
-    run.rank_log_path(2).write_text("of rank 2\n")
+    (run.folder / "ranks" / "2.log").write_text("of rank 2\n")
     (run.folder / "train.log").write_text("of 0.2.0\n")
     assert texts(operant("console", "--rank", "1").stdout) == ["of rank 1"]
     assert operant("console", "--rank", "2").stdout == "of rank 2\n"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
+from command_line import PATIENCE_S
 
 from operant.commands.helpers import launching
+from operant.shared.console.console_file import time_of
 from operant.shared.errors import OperantError
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -99,3 +103,17 @@ def test_a_run_that_dies_without_numbers_is_an_error_with_the_end_of_its_console
     assert capsys.readouterr().out == "no torch today\n"
     session.metrics.publish({}, 1, 128)
     launching.raise_if_dead(run, process(exit_code=1))  # it has numbers to show
+
+
+def test_the_console_of_a_trainer_that_dies_before_it_trains_is_as_any(monkeypatch):
+    monkeypatch.delenv("OPERANT_CONSOLE", raising=False)
+    run, lock = create_run("test", {"config": {"env": "password=hunter2hunter2"}}, rank=0)
+    lock.release()
+    with run.console_path().open("ab") as console:
+        command = [sys.executable, "-m", "operant.commands.helpers.trainer_process", run.folder]
+        subprocess.run(command, stdout=console, stderr=console, timeout=PATIENCE_S, check=False)
+    lines = run.console_path().read_text().splitlines()
+    assert [line for line in lines if not time_of(line)] == []
+    assert "ConfigError" in lines[-1]
+    assert "password=***" in "".join(lines)
+    assert "hunter2" not in "".join(lines)

@@ -43,7 +43,7 @@ def test_machines_learn_as_one_and_the_run_stays_here(ssh, operant_home):
     assert done.returncode == 0, done.stderr
     run = the_run()
     assert read_status(run).state == "finished"
-    assert "operant: rank" not in run.rank_log_path(1).read_text()
+    assert "operant: rank" not in run.console_path(1).read_text()
     assert not rank_pids()
 
 

@@ -25,7 +25,7 @@ def test_a_run_of_two_goes_on_with_another_split_and_leaves_a_log_of_each():
                    "--processes", "2", "--split", "2:1")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert latest_checkpoint(run.checkpoint_folder).iteration == 4
-    assert run.rank_log_path(1).read_text() == ""
+    assert run.console_path(1).read_text() == ""
     assert not rank_pids()
 
 
@@ -94,8 +94,19 @@ def test_what_a_rank_says_as_it_fails_is_shown(tmp_path, monkeypatch):
     settings, first, second, *rest = done.stderr.splitlines()
     assert settings.startswith("operant: started ppo on cart_pole: ")
     assert first == "rank 1 (this machine) ended before the ranks had met: no such memory"
-    assert second == f"operant: rank 1 (this machine), {the_run().rank_log_path(1)} ends:"
+    assert second == f"operant: rank 1 (this machine), {the_run().console_path(1)} ends:"
     assert rest == ["  no such memory"]
+
+
+def test_what_a_rank_prints_is_masked(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\nif 'rank' in sys.orig_argv:\n"
+        "    print('password=hunter2hunter2', flush=True)\n    os._exit(3)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert operant("train", *SMALL, "--processes", "2").returncode == 1
+    assert "password=***" in the_run().console_path(1).read_text()
+    assert "hunter2" not in the_run().console_path(1).read_text()
 
 
 @pytest.mark.parametrize(
