@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import BinaryIO
 
 import click
 
 from ..shared.console.console_file import LAST_BYTES
 from ..shared.errors import UsageError
+from ..shared.runs.run_folder import Run
 from ..shared.runs.small_file import open_regular
 from ..shared.text.harmless import harmless
 from .helpers.choosing_a_run import chosen_run, run_argument
@@ -34,7 +34,7 @@ def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank
     from ..shared.runs.ranks import read_status
 
     chosen = chosen_run(run, latest)
-    printed = _Printed(chosen.readable_console(rank), lines)
+    printed = _Printed(chosen, rank, lines)
     is_alive = read_status(chosen).is_alive
     if not printed.path.exists() and not (follow and is_alive):
         raise UsageError(
@@ -52,14 +52,21 @@ def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank
 class _Printed:
     """The lines of a console, each printed once, also where the middle of it was left out since."""
 
-    def __init__(self, path: Path, num_lines: int | None) -> None:
+    def __init__(self, run: Run, rank: int, num_lines: int | None) -> None:
         """With `num_lines`, those at the end alone, and what comes after them."""
-        self.path, self._num_lines = path, num_lines
+        self._run, self._rank, self._num_lines = run, rank, num_lines
+        self.path = run.readable_console(rank)
         self._inode = self._offset = 0  # of the file, and of the next line in it
         self._newest = b""  # the last line that was printed
 
     def print_new(self, is_last: bool = False) -> None:
-        """Lines that are whole, and at last the rest."""
+        """Lines that are whole, and at last the rest. A console that came later than a file in its
+        place is printed after that.
+        """
+        path = self._run.readable_console(self._rank)
+        if path != self.path and self._inode:
+            self._inode, self._offset, self._num_lines = 0, 0, None
+        self.path = path
         try:
             file = os.fdopen(open_regular(self.path, self.path.parent), "rb")
         except FileNotFoundError:

@@ -54,6 +54,6 @@ def _told(done: Imported) -> int:
     if done.num_rows:
         print_line(f"{done.run_id}: {counted(done.num_rows, 'row')} from {place}")
         return 0
-    again = f"; it has changed since: `operant rm {done.run_id}`, then import it again"
-    print_line(f"{place} is imported already, as {done.run_id}{again if done.has_changed else ''}")
+    again = f", which lacks a part of it: `operant rm {done.run_id}`, then import it again"
+    print_line(f"{place} is imported already, as {done.run_id}{again if done.has_more else ''}")
     return 0

@@ -53,6 +53,11 @@ class Listed(NamedTuple):
     metavar="GROUP|RUN",
     help="With --group-by: compare the means with that of this group or run, in percent of it.",
 )
+@click.option(
+    "--at",
+    metavar="STEPS",
+    help="With --group-by: take the values at this env step, as 100k. Default: the newest values.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(
     hosts: tuple[str, ...],
@@ -60,6 +65,7 @@ def command(
     group_by: str | None,
     metric: str | None,
     baseline: str | None,
+    at: str | None,
     as_json: bool,
 ) -> int:
     """List all runs and their states, newest first. Archived runs are listed with --archived only.
@@ -69,8 +75,8 @@ def command(
     error goes to standard error, and the exit code is 1.
     """
     if group_by:
-        return _of_groups(checked_hosts(hosts), archived, group_by, metric, baseline, as_json)
-    for option, given in (("--metric", metric), ("--baseline", baseline)):
+        return _of_groups(checked_hosts(hosts), archived, group_by, metric, baseline, at, as_json)
+    for option, given in (("--metric", metric), ("--baseline", baseline), ("--at", at)):
         if given:
             raise UsageError(f"{option} needs --group-by, as in `operant runs --group-by name`")
     if hosts:
@@ -124,18 +130,23 @@ def _of_groups(
     group_by: str,
     metric: str | None,
     baseline: str | None,
+    at: str | None,
     as_json: bool,
 ) -> int:
-    """The newest values of a metric in groups of runs."""
+    """The newest values of a metric in groups of runs, or those `at` an env step."""
     from ..monitor.remote.listing import list_machines
+    from ..monitor.render.formatting import counted
     from ..shared.runs.find_runs import no_runs_text
     from .helpers.group_table import group_columns, group_statistics
+    from .helpers.numbers import parse_env_steps
     from .helpers.output import print_json, print_line, warn
     from .helpers.tables import table_lines, terminal_width
 
+    env_steps = parse_env_steps("--at", at) if at else None
     listed, troubles = list_machines(hosts)
     rows = [row for row in listed if row.status and row.notes.is_archived == archived]
-    found = group_statistics(rows, group_by, metric, baseline) if rows else []
+    found = group_statistics(rows, group_by, metric, baseline, env_steps) if rows else []
+    num_behind = len(rows) - sum(len(one.group.rows) for one in found)
     if as_json:
         print_json([one.as_json() for one in found])
     elif found:
@@ -143,6 +154,8 @@ def _of_groups(
             print_line(line)
     else:
         print_line(no_runs_text())
+    if num_behind:
+        warn(f"{counted(num_behind, 'run')} left out: not yet at env step {at}")
     for trouble in troubles:
         warn(trouble)
     return 1 if troubles else 0

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...monitor.charts.charted_metrics import RETURN
+from ...monitor.remote.run_elsewhere import RunElsewhere
 from ...monitor.render.formatting import UNKNOWN, format_count, format_relative, format_value
 from ...monitor.runs.list.group_statistics import (
     SPREAD_WORDS,
     SPREADS,
+    Floats,
     Middle,
     Spread,
     interval_text,
@@ -18,13 +24,16 @@ from ...monitor.runs.list.group_statistics import (
 from ...monitor.runs.list.run_groups import NAME, RunGroup, RunGrouper
 from ...monitor.runs.list.run_values import known_names
 from ...monitor.runs.list.runs_poller import RunRow
-from ...shared.errors import UsageError, nearest
+from ...shared.errors import PageError, UsageError, nearest
+from ...shared.runs.run_folder import Run
 from ...shared.runs.status import json_value
 from .tables import Column
 
+CONNECTIONS = 4  # to other machines, at the same time
+
 
 class GroupStatistics(NamedTuple):
-    """Newest values of a metric in the runs of a group; `reference` is the mean of the baseline."""
+    """Values of a metric in the runs of a group; `reference` is the mean of the baseline."""
 
     group: RunGroup
     metric: str
@@ -71,13 +80,18 @@ class GroupStatistics(NamedTuple):
 
 
 def group_statistics(
-    rows: Sequence[RunRow], by: str, metric: str | None, baseline: str | None
+    rows: Sequence[RunRow],
+    by: str,
+    metric: str | None,
+    baseline: str | None,
+    env_steps: float | None = None,
 ) -> list[GroupStatistics]:
     """Group `rows` by name (`by` is `NAME`) or by a configuration key, of which the last part is
     enough, and return the statistics of each group. Without a `metric`, they are of each group's
-    main metric. `baseline` is the label of a group, or the name or id of a run.
+    main metric. `baseline` is the label of a group, or the name or id of a run. With `env_steps`,
+    the values are those at that step, and the groups lack the runs that have not reached it.
 
-    Raises UsageError for what no run or group is called.
+    Raises UsageError if no run or group has a name, OperantError if a machine cannot be asked.
     """
     known = known_names(rows)
     keys = [NAME] if by == NAME else known.config_keys(by)
@@ -95,9 +109,16 @@ def group_statistics(
         raise UsageError(f"--metric {metric}: {others}")
     groups = RunGrouper().groups(rows, keys[0])
     found = []
+    names = [metrics[0] or group.main for group in groups]
     other = _baseline(groups, baseline) if baseline else None
-    for group in groups:
-        name = metrics[0] or group.main
+    if env_steps is not None:
+        then = _rows_at(env_steps, rows, set(names))
+
+        def at_step(group: RunGroup) -> RunGroup:
+            return replace(group, rows=tuple(then[run] for run in group.runs if run in then))
+
+        groups, other = [at_step(group) for group in groups], at_step(other) if other else None
+    for name, group in zip(names, groups, strict=True):
         middles = {s: middle for s in SPREADS if (middle := group.metric(name, s))}
         reference = other.metric(name, "range") if other else None
         mean = reference.value if reference else None
@@ -135,6 +156,46 @@ def group_columns(found: Sequence[GroupStatistics]) -> list[Column]:
         Column(SPREAD_WORDS["range"], intervals("range"), goes_at=3),
         Column("steps", ends, ">", goes_at=1),
     ]
+
+
+def _rows_at(env_steps: float, rows: Sequence[RunRow], metrics: set[str]) -> dict[Run, RunRow]:
+    """Those of `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
+    last ones that were written up to that step.
+    """
+
+    def at(row: RunRow) -> RunRow:
+        assert row.status
+        columns = _columns(row.run, metrics)
+        steps = columns.get("env_steps", np.zeros(0))
+        places = {
+            name: known[-1]
+            for name in columns.keys() & metrics
+            if len(known := np.flatnonzero((steps <= env_steps) & ~np.isnan(columns[name])))
+        }
+        values = {name: float(columns[name][place]) for name, place in places.items()}
+        seen = int(steps[max(places.values())]) if places else None
+        return replace(row, status=replace(row.status, metrics=values, env_steps=seen))
+
+    due = [row for row in rows if row.status and (row.status.env_steps or 0) >= env_steps]
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        return {row.run: row for row in pool.map(at, due)}
+
+
+def _columns(run: Run, metrics: set[str]) -> dict[str, Floats]:
+    """These metrics of a run and its env steps, row by row; of a run on another machine, what its
+    page keeps. Empty if there is nothing to read.
+    """
+    from ...monitor.remote.remote_run import RemoteRun
+    from .trial_run import columns_of
+
+    if isinstance(run, RunElsewhere):
+        history = RemoteRun(run.remote).history_once()
+        steps = {"env_steps": history.env_steps.astype(np.float64)}
+        return steps | {name: history.series(name).mean for name in metrics}
+    try:
+        return columns_of(run, metrics)
+    except (PageError, OSError):
+        return {}
 
 
 def _baseline(groups: Sequence[RunGroup], wanted: str) -> RunGroup:

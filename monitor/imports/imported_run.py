@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,7 +69,7 @@ class ImportedRun(LoggedRun):
         super().__init__(session, manifest)
         self._origin = {
             IMPORTED_FROM: str(source.path.resolve()),
-            IMPORTED_BYTES: num_bytes(source),
+            IMPORTED_BYTES: num_bytes(source.files),
         }
         self.ending = Ending("ended", 0, f"imported from {self._origin[IMPORTED_FROM]}")
         self._clock, self._folder = clock, session.run.folder
@@ -161,5 +162,5 @@ def name_of(folder: Path) -> str:
     return f"{folder.parent.name}-{folder.name}" if is_version else folder.name
 
 
-def num_bytes(source: Source) -> int:
-    return sum(file.stat().st_size for file in source.files)
+def num_bytes(files: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for file in files)

@@ -21,13 +21,13 @@ EVENTS, MONITORS, TABLES = "*tfevents*", "*monitor.csv", ("progress.csv", "metri
 
 class Imported(NamedTuple):
     """The result for one source: a new run of `num_rows` rows, the run of an earlier import
-    (`has_changed`: its files have grown since), or the error.
+    (`has_more`: of which it lacks something), or the error.
     """
 
     source: Source
     run_id: str = ""
     num_rows: int = 0
-    has_changed: bool = False
+    has_more: bool = False
     error: OperantError | None = None
 
 
@@ -50,12 +50,13 @@ _KNOWN = (
 
 def _imported(source: Source) -> Imported:
     try:
-        path = str(source.path.resolve())
+        files = {file.resolve() for file in source.files}
         for run in own_runs():
             manifest = run.manifest()
-            if manifest.get(IMPORTED_FROM) == path:
-                has_changed = manifest.get(IMPORTED_BYTES) != num_bytes(source)
-                return Imported(source, run.id, has_changed=has_changed)
+            former = _files_at(str(manifest.get(IMPORTED_FROM, "")), source.path.resolve())
+            if files & former:
+                has_more = manifest.get(IMPORTED_BYTES) != num_bytes(former)
+                return Imported(source, run.id, has_more=has_more or not files <= former)
         imported = import_run(source)
     except OperantError as error:
         return Imported(source, error=error)
@@ -64,6 +65,15 @@ def _imported(source: Source) -> Imported:
     except Exception as error:  # files of strangers: one that breaks this ends no other import
         return Imported(source, error=UsageError(described_error(error)))
     return Imported(source, imported.id, imported.num_rows)
+
+
+def _files_at(imported_from: str, path: Path) -> set[Path]:
+    """The files of an earlier import; empty if these cannot be files of `path` too."""
+    former = Path(imported_from)
+    is_near = former in (path, *path.parents) or path in former.parents
+    if not imported_from or not is_near or not former.exists():
+        return set()
+    return {file.resolve() for source in _sources(former) for file in source.files}
 
 
 def _in_words(error: OSError) -> str:

@@ -135,6 +135,20 @@ def test_following_prints_each_line_once_until_the_run_has_ended(session):
         assert without_time(following.stdout.read()) == "the last\n"
 
 
+def test_following_goes_on_in_the_console_of_a_run_that_had_another_file(session):
+    (session.run.folder / "train.log").write_text("of 0.2.0, a long line\n")
+    command = [sys.executable, "-m", "operant", "console", "--follow", "--lines", "5"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout
+        assert following.stdout.readline() == "of 0.2.0, a long line\n"
+        numbers = [str(i) for i in range(9)]
+        file = fill(session.run, *numbers, "")
+        assert [without_time(following.stdout.readline())[:-1] for _ in numbers] == numbers
+        file.close()
+        session.close("finished", 0)
+        assert following.stdout.read() == ""
+
+
 def test_following_goes_on_where_the_middle_was_left_out(session):
     file = fill(session.run, "begin", "")
     command = [sys.executable, "-m", "operant", "console", "--follow", "--lines", "1"]

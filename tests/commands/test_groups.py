@@ -74,6 +74,37 @@ def test_another_metric_and_runs_without_it():
     assert line.split()[:3] == ["a", "1", "4.000"]
 
 
+def run_with_returns(name: str, returns: dict[int, float]) -> None:
+    """`returns` are at env steps; there is a loss in between."""
+    run, lock = create_run(name, {"config": {"seed": 1}}, rank=0)
+    session = RunSession(run, lock, publish_interval_s=1)
+    for i, (env_steps, value) in enumerate(returns.items()):
+        session.metrics.publish({"episode/return": value}, i, env_steps)
+        session.metrics.publish({"loss/value": -value}, i, env_steps + 1)
+    session.close("finished", 0)
+
+
+def test_values_at_a_step_are_the_last_ones_up_to_it():
+    run_with_returns("a-seed1", {500: 1.0, 1000: 3.0, 1500: 100.0})
+    run_with_returns("a-seed2", {800: 5.0, 1200: 100.0})
+    run_with_returns("a-seed3", {900: 1000.0})
+    run_with_returns("b-seed1", {900: 1000.0})
+    a, b = sorted(
+        operant_json("runs", "--group-by", "name", "--at", "1k", "--baseline", "a"),
+        key=lambda group: group["group"],
+    )
+    assert (a["mean"], a["num_values"], a["env_steps"]) == (4.0, 2, [800, 1000])
+    assert (a["baseline"], a["above_baseline_fraction"]) == (4.0, 0.0)
+    assert (b["runs"], b["num_values"]) == ([], 0)
+    answer = operant("runs", "--group-by", "name", "--at", "1_000", "--metric", "value")
+    assert answer.stderr == "operant: warning: 2 runs left out: not yet at env step 1_000\n"
+    # The losses are of steps 501 and 801.
+    assert [line.split()[:3] for line in answer.stdout.splitlines()[1:]] == [
+        ["b", "0", "-"],
+        ["a", "2", "-3.000"],
+    ]
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--group-by", "gama"], "--group-by gama: no run has this key; did you mean 'gamma'?"),
     (["--group-by", "name", "--metric", "episode/retrun"],
@@ -81,6 +112,10 @@ def test_another_metric_and_runs_without_it():
     (["--group-by", "name", "--baseline", "bse"],
      "--baseline bse: no group or run has this name; did you mean 'base'?"),
     (["--baseline", "base"], "--baseline needs --group-by, as in `operant runs --group-by name`"),
+    (["--group-by", "name", "--at", "far"],
+     "--at far: expected env steps, as 100k, 1e5 or 100_000"),
+    (["--group-by", "name", "--at=-1"], "--at -1: expected env steps, as 100k, 1e5 or 100_000"),
+    (["--at", "100k"], "--at needs --group-by, as in `operant runs --group-by name`"),
     (["--metric", "loss"], "--metric needs --group-by, as in `operant runs --group-by name`"),
 ])  # fmt: skip
 def test_wrong_input_is_one_line(arguments, words, runs):

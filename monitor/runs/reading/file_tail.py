@@ -18,7 +18,7 @@ class FileTail:
     """The last lines of one file. `read` gives the same tuple as long as the file is the same."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._seen: tuple[int, int, int] | None = None  # inode, size and time of the last change
         self._settled = 0  # as many bytes are in `_lines`, and do not change any more
         self._lines: deque[str] = deque(maxlen=MAX_LINES - MAX_OPEN_ROWS)
@@ -27,14 +27,14 @@ class FileTail:
     def read(self) -> tuple[str, ...]:
         """The lines there are; none where there is no such file."""
         try:
-            status = self._path.stat()
+            status = self.path.stat()
             seen = status.st_ino, status.st_size, status.st_mtime_ns
             if seen == self._seen:
                 return self._shown
             if self._seen is None or self._seen[0] != seen[0] or status.st_size < self._settled:
                 self._lines.clear()  # another file, or cut short
                 self._settled = 0
-            with os.fdopen(open_regular(self._path, self._path.parent), "rb") as file:
+            with os.fdopen(open_regular(self.path, self.path.parent), "rb") as file:
                 self._take(file.fileno(), status.st_size)
         except OSError:
             return self._shown

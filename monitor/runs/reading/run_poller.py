@@ -188,7 +188,9 @@ class RunPoller:
         if self.rank != self._shown_rank:
             self._detach("")
             self._shown_rank, self._place, self._opened_s = self.rank, None, float("-inf")
-            self._console = FileTail(self.run.readable_console(self.rank))
+        console_path = self.run.readable_console(self._shown_rank)
+        if console_path != self._console.path:  # of this rank, or one that came later
+            self._console = FileTail(console_path)
         place = self._place_written()
         is_live = self._view is not None and self._view.status.state == "running"
         is_quiet = self._reader is None or not is_live

@@ -106,8 +106,27 @@ def test_an_import_is_not_repeated(tmp_path):
     writer.add_scalar("loss/train", 1.0, 100)
     writer.close()
     grown = operant("import", str(tmp_path / "a"))
-    assert f"it has changed since: `operant rm {run.id}`" in grown.stdout
+    assert f"which lacks a part of it: `operant rm {run.id}`" in grown.stdout
     assert the_run() == run
+
+
+def test_files_of_a_run_are_not_imported_with_or_without_their_folder(tmp_path):
+    folder, inner = tmp_path / "a", tmp_path / "a" / "eval"
+    file = write_events(folder, 2)
+    operant("import", str(file))
+    run = the_run()
+    assert operant("import", str(folder)).stdout == f"{folder} is imported already, as {run.id}\n"
+    write_events(inner, 2)
+    more = operant("import", str(tmp_path)).stdout
+    assert more.startswith(f"{folder} is imported already, as {run.id}, which lacks a part of it:")
+    operant("rm", "--yes", run.id)
+    operant("import", str(folder))
+    run = the_run()
+    for path in (file, inner):
+        assert operant("import", str(path)).stdout == f"{path} is imported already, as {run.id}\n"
+    # A table beside event files is a run of its own.
+    (folder / "progress.csv").write_text("step,loss\n1,2\n")
+    assert "1 row from" in operant("import", str(folder / "progress.csv")).stdout
 
 
 def cut_off(data: bytes) -> bytes:
