@@ -1,7 +1,7 @@
 """Steps of MuJoCo environments, without a policy: Gymnasium one by one, operant on all cores (Ant
 in workers) and, where it is installed, EnvPool with a thread for each core, in turns.
 
-    python benchmarks/mujoco_stepping.py [--envs 64] [--rounds 5] [--json FILE]
+    python benchmarks/mujoco_stepping.py [--rounds 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from operant.trainer.jit.streams import TRAINING
 ENVS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
 CORES = len(os.sched_getaffinity(0))
 MIN_S = 1.0
+NUM_ENVS = 64
 
 Step = Callable[[np.ndarray[Any, Any]], object]
 
 
-def gymnasiums(env_id: str, num_envs: int) -> Step:
-    envs = [gymnasium.make(env_id) for _ in range(num_envs)]
+def gymnasiums(env_id: str) -> Step:
+    envs = [gymnasium.make(env_id) for _ in range(NUM_ENVS)]
     for env in envs:
         env.reset()
 
@@ -44,20 +45,20 @@ def gymnasiums(env_id: str, num_envs: int) -> Step:
     return step
 
 
-def operants(env_id: str, num_envs: int) -> Step:
+def operants(env_id: str) -> Step:
     workers = {"workers": {"num_workers": CORES}} if env_id == "Ant-v5" else {}
-    values = {"env": f"gymnasium:{env_id}", "num_envs": num_envs, "num_threads": CORES, **workers}
+    values = {"env": f"gymnasium:{env_id}", "num_envs": NUM_ENVS, "num_threads": CORES, **workers}
     spec = env_spec_of(make_config(values))
-    envs = make_envs(spec, num_envs, 1, TRAINING)
-    envs.reset(np.zeros((num_envs, spec.obs_size), np.float32))
-    out = Transitions.of(spec, num_envs)
+    envs = make_envs(spec, NUM_ENVS, 1, TRAINING)
+    envs.reset(np.zeros((NUM_ENVS, spec.obs_size), np.float32))
+    out = Transitions.of(spec, NUM_ENVS)
     return lambda actions: envs.step(actions, out)
 
 
-def envpools(env_id: str, num_envs: int) -> Step:
+def envpools(env_id: str) -> Step:
     import envpool
 
-    envs = envpool.make_gymnasium(env_id, num_envs=num_envs, num_threads=CORES)
+    envs = envpool.make_gymnasium(env_id, num_envs=NUM_ENVS, num_threads=CORES)
     envs.reset()
     return lambda actions: envs.step(actions.astype(np.float64))
 
@@ -72,7 +73,6 @@ def steps_per_s(step: Step, actions: list[np.ndarray[Any, Any]]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--envs", type=int, default=64, help="of each kind, stepped together")
     parser.add_argument("--rounds", type=int, default=5, help="each measures every side once")
     parser.add_argument("--json", help="also write everything to this file")
     arguments = parser.parse_args()
@@ -82,9 +82,9 @@ def main() -> None:
     results = {}
     for env_id in ENVS:
         space = gymnasium.make(env_id).action_space
-        draws = np.random.default_rng(1).uniform(-1, 1, (64, arguments.envs, *space.shape))
+        draws = np.random.default_rng(1).uniform(-1, 1, (64, NUM_ENVS, *space.shape))
         actions = list((draws * space.high).astype(np.float32))
-        sides = {name: make(env_id, arguments.envs) for name, make in makers.items()}
+        sides = {name: make(env_id) for name, make in makers.items()}
         speeds: dict[str, list[float]] = {name: [] for name in sides}
         for number in range(arguments.rounds):
             for name in list(sides)[:: 1 if number % 2 else -1]:
