@@ -199,10 +199,14 @@ def _columns(run: Run, metrics: set[str]) -> dict[str, Floats]:
 
 
 def _baseline(groups: Sequence[RunGroup], wanted: str) -> RunGroup:
-    """The group of this label, or the run of this name or id as a group of its own."""
+    """The group of this label, or the run of this name or id, or of a part of its id that no other
+    has, as a group of its own.
+    """
     runs = [row for group in groups for row in group.rows]
     named = [group for group in groups if group.label == wanted]
     named += [RunGroup((), wanted, (row,)) for row in runs if wanted in (row.run.id, row.name)]
+    parts = [RunGroup((), wanted, (row,)) for row in runs if wanted in row.run.id]
+    named = named or (parts if len(parts) == 1 else [])
     if not named:
         labels = [group.label for group in groups]
         near = nearest(wanted, [*labels, *(row.name for row in runs)])

@@ -39,9 +39,17 @@ class EventFiles:
             run.warn_once(text, text)
 
         files = [_events(file, warn) for file in self.files]
+        step, of_results = 0, set()
         for folder, event in heapq.merge(*files, key=lambda found: found[1].wall_time):
             if not event.summary.value:
                 continue
+            if any(
+                value.metadata.plugin_data.plugin_name == "hparams" for value in event.summary.value
+            ):
+                of_results.add(folder)
+            if event.step == 0 and folder in of_results:  # SummaryWriter.add_hparams gives no step
+                event.step = step
+            step = event.step
             run.go_to(event.wall_time, event.step)
             try:
                 recorder.record(folder, event)

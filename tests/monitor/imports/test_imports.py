@@ -86,6 +86,16 @@ def test_all_that_a_writer_writes_is_imported(tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_results_of_hyperparameters_without_a_step_are_at_the_end(tmp_path):
+    writer = SummaryWriter(str(tmp_path / "a"))
+    writer.add_scalar("loss", 0.5, 300)
+    writer.add_hparams({"lr": 0.125}, {"score": 2.0})
+    writer.close()
+    assert operant("import", str(tmp_path / "a")).returncode == 0
+    status = read_status(the_run())
+    assert (status.env_steps, status.metrics["score"]) == (300, 2.0)
+
+
 def test_folders_below_are_runs_of_their_own_unless_a_run_has_them(tmp_path):
     for folder in ("a", "a/eval", "b"):
         write_events(tmp_path / folder, 2)
