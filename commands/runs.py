@@ -60,13 +60,7 @@ class Listed(NamedTuple):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(
-    hosts: tuple[str, ...],
-    archived: bool,
-    group_by: str | None,
-    metric: str | None,
-    baseline: str | None,
-    at: str | None,
-    as_json: bool,
+    hosts: tuple[str, ...], archived: bool, as_json: bool, group_by: str | None, **of_groups: str
 ) -> int:
     """List all runs and their states, newest first. Archived runs are listed with --archived only.
 
@@ -75,16 +69,17 @@ def command(
     error goes to standard error, and the exit code is 1.
     """
     if group_by:
-        return _of_groups(checked_hosts(hosts), archived, group_by, metric, baseline, at, as_json)
-    for option, given in (("--metric", metric), ("--baseline", baseline), ("--at", at)):
+        return _of_groups(checked_hosts(hosts), archived, as_json, group_by, **of_groups)
+    for option, given in of_groups.items():
         if given:
-            raise UsageError(f"{option} needs --group-by, as in `operant runs --group-by name`")
+            raise UsageError(f"--{option} needs --group-by, as in `operant runs --group-by name`")
     if hosts:
         return _of_machines(checked_hosts(hosts), archived, as_json)
     from ..shared.runs.find_runs import list_runs, no_runs_text
     from ..shared.runs.ranks import status_in_list
     from .helpers.output import print_json, print_line
     from .helpers.status_lines import device_of
+    from .helpers.tables import print_table
 
     all_notes = {run: run.notes() for run in list_runs()}
     listed = [
@@ -100,7 +95,7 @@ def command(
         none = "no run is archived" if archived else left_out
         print_line(none if all_notes else no_runs_text())
         return 0
-    _print_table(listed)
+    print_table(columns_of(listed))
     return 0
 
 
@@ -108,6 +103,7 @@ def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
     """This machine's runs and those of `hosts`; all but the silent ones where some are."""
     from ..monitor.remote.listing import list_machines
     from .helpers.output import print_json, warn
+    from .helpers.tables import print_table
 
     rows, troubles = list_machines(hosts)
     listed = [
@@ -118,7 +114,9 @@ def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
     if as_json:
         print_json([one.as_json() | {"machine": host or None} for host, one in listed])
     elif listed:
-        _print_table([one._replace(notes=_named(host, one.notes)) for host, one in listed])
+        print_table(
+            columns_of([one._replace(notes=_named(host, one.notes)) for host, one in listed])
+        )
     for trouble in troubles:
         warn(trouble)
     return 1 if troubles else 0
@@ -127,11 +125,11 @@ def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
 def _of_groups(
     hosts: list[str],
     archived: bool,
+    as_json: bool,
     group_by: str,
     metric: str | None,
     baseline: str | None,
     at: str | None,
-    as_json: bool,
 ) -> int:
     """The newest values of a metric in groups of runs, or those `at` an env step."""
     from ..monitor.remote.listing import list_machines
@@ -140,7 +138,7 @@ def _of_groups(
     from .helpers.group_table import group_columns, group_statistics
     from .helpers.numbers import parse_env_steps
     from .helpers.output import print_json, print_line, warn
-    from .helpers.tables import table_lines, terminal_width
+    from .helpers.tables import print_table
 
     env_steps = parse_env_steps("--at", at) if at else None
     listed, troubles = list_machines(hosts)
@@ -150,8 +148,7 @@ def _of_groups(
     if as_json:
         print_json([one.as_json() for one in found])
     elif found:
-        for line in table_lines(group_columns(found), terminal_width()):
-            print_line(line)
+        print_table(group_columns(found))
     else:
         print_line(no_runs_text())
     if num_behind:
@@ -164,14 +161,6 @@ def _of_groups(
 def _named(host: str, notes: RunNotes) -> RunNotes:
     """With a name that other commands take as well, where people gave one."""
     return replace(notes, name=f"{host}:{notes.name}") if host and notes.name else notes
-
-
-def _print_table(listed: Sequence[Listed]) -> None:
-    from .helpers.output import print_line
-    from .helpers.tables import table_lines, terminal_width
-
-    for line in table_lines(columns_of(listed), terminal_width()):
-        print_line(line)
 
 
 def columns_of(listed: Sequence[Listed]) -> list[Column]:

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from ...monitor.render.lines import fit, fit_middle
 from ...shared.text.harmless import harmless
+from .output import print_line
 
 GAP = "  "
 
@@ -58,9 +59,12 @@ def table_lines(columns: Sequence[Column], width: int | None) -> list[str]:
     return [GAP.join(line).rstrip() for line in zip(*texts, strict=True)]
 
 
-def terminal_width() -> int | None:
-    """Width of standard output; None if it is not a terminal, so that tables stay uncut."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def print_table(columns: Sequence[Column]) -> None:
+    """As wide as the terminal; uncut if standard output is none."""
+    for line in table_lines(
+        columns, shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    ):
+        print_line(line)
 
 
 def _widths(columns: Sequence[Column], width: int | None) -> list[int]:

@@ -106,6 +106,7 @@ class BeginCommand(click.Command):
     help=f"Finished trials before pruning starts.  [default: {DEFAULT_PRUNE_AFTER}]",
 )
 @click.option("--name", help="Name of the sweep. Default: the configuration's.")
+@click.option("--storage", metavar="FOLDER|URL", help="Share the sweep with other machines.")
 @click.option(
     "--resume",
     metavar="NAME",
@@ -165,6 +166,7 @@ def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
     from ..helpers.launching import VERSIONS_OF
     from .definition import checked_definition, write_definition
     from .parameters import parse_parameters
+    from .study import open_study
 
     overrides = given["overrides"]
     if given["algorithm"]:
@@ -179,14 +181,30 @@ def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
         prune_after=given["prune_after"] or DEFAULT_PRUNE_AFTER,
     )  # fmt: skip
     _suggestions(given["tries"], definition)
+    if storage := given["storage"]:
+        definition = _shared(definition, storage, given["name"])
     sweep = new_sweep(given["name"] or free_name(Path(config).stem))
     try:
         lock = RunLock(sweep.lock_path, 0)
         versions = provenance((*VERSIONS_OF, "optuna"))
-        return sweep, lock, write_definition(sweep, definition, versions)
+        definition = write_definition(sweep, definition, versions)
+        open_study(sweep, definition)
+        return sweep, lock, definition
     except BaseException:
         shutil.rmtree(sweep.folder, ignore_errors=True)
         raise
+
+
+def _shared(definition: Definition, storage: str, name: str | None) -> Definition:
+    """A sweep in a storage that machines share. Raises UsageErrors."""
+    if not name:
+        raise UsageError("--storage needs --name: machines that give both alike share the sweep")
+    if "://" not in storage:
+        if not Path(storage).is_dir():
+            raise UsageError(f"--storage {storage}: expected a folder, or a URL as sqlite:////x.db")
+        storage = str(Path(storage).absolute())
+    machine = f"{os.uname().nodename}-{os.urandom(2).hex()}"
+    return replace(definition, storage=storage, machine=machine)
 
 
 def _gone_on_with(
@@ -223,6 +241,10 @@ def _gone_on_with(
 
 def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bool) -> int:
     """Sweep to the end, or until a signal comes; returns the exit code."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from ...shared.text.harmless import one_line
     from ...trainer.running.signals import stop_requests
     from ..helpers.output import print_json, print_line
     from .sweeper import Sweeper
@@ -241,9 +263,11 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
         began_s = time.monotonic()
         try:
             Sweeper(sweep, definition, study, say).run(received)
-        except OSError as error:  # as where the disk is full
+        # The disk is full, or the database is gone.
+        except (OSError, StorageInternalError, SQLAlchemyError) as error:
+            reason = getattr(error, "strerror", None) or one_line(str(error), 200)
             raise OperantError(
-                f"sweep {sweep.name} cannot go on: {error.strerror or error}; its runs were asked "
+                f"sweep {sweep.name} cannot go on: {reason}; its runs were asked "
                 f"to stop, and `operant sweep --resume {sweep.name}` takes them up again"
             ) from None
     table = sweep.table()

@@ -27,7 +27,8 @@ MAX_DEFINITION_BYTES = 1 << 20
 class Definition:
     """A sweep: where all trials begin, what differs, how they are judged and how many there are.
 
-    `mark_env_steps` is how far apart the points are at which trials are compared.
+    `mark_env_steps` is how far apart the points are at which trials are compared. `storage` is a
+    URL or folder that machines share, `machine` what this one is called among them.
     """
 
     source: str
@@ -41,6 +42,8 @@ class Definition:
     mark_env_steps: int
     may_prune: bool
     prune_after: int
+    storage: str = ""
+    machine: str = ""
 
     @property
     def is_pruned(self) -> bool:
@@ -51,6 +54,11 @@ class Definition:
     @property
     def seeds(self) -> range:
         return range(self.first_seed, self.first_seed + self.num_seeds)
+
+    def as_searched(self) -> str:
+        """All that is the same on machines that share a sweep."""
+        source = Path(self.source).name  # a copy of a file lies in each machine's own folder
+        return repr(replace(self, source=source, num_trials=0, parallel=0, storage="", machine=""))
 
     def overrides_of(self, values: dict[str, Value]) -> tuple[str, ...]:
         """The `--set` overrides of a trial with these `values`."""
@@ -71,7 +79,7 @@ def checked_definition(
     maximize: Sequence[str],
     minimize: Sequence[str],
     may_prune: bool,
-    **numbers: int,
+    **numbers: Any,
 ) -> Definition:
     """A definition that holds at every end of every range. Raises UsageError, and ConfigError."""
     from ..helpers.machine import check_machine
@@ -170,7 +178,7 @@ def write_definition(
         for parameter in fields["parameters"]:
             if parameter["choices"]:
                 del parameter["low"], parameter["high"]
-        former = _read(sweep) if sweep.definition_path.exists() else {}
+        former = read_table(sweep) if sweep.definition_path.exists() else {}
         seals = added_seals(former, _stored_values(definition))
         table = {**former, "sweep": sweep.name, **plain(besides or {}), **seals, **fields}
         text = harmless_toml(tomli_w.dumps(table))
@@ -192,7 +200,7 @@ def read_definition(sweep: Sweep) -> Definition:
 
     path = sweep.definition_path
     try:
-        table = _read(sweep)
+        table = read_table(sweep)
         definition = _definition(table)
         source = full_name(split_overlays(definition.source)[0])
         is_known = is_env_name(source) or source in (*preset_names(), str(sweep.config_path))
@@ -220,7 +228,7 @@ def _stored_values(definition: Definition) -> Iterator[dict[str, Any]]:
             yield changed(common, (*definition.overrides, parameter.override(choice)))
 
 
-def _read(sweep: Sweep) -> dict[str, Any]:
+def read_table(sweep: Sweep) -> dict[str, Any]:
     from ...shared.runs.small_file import read_toml
 
     return read_toml(sweep.definition_path, MAX_DEFINITION_BYTES, sweep.folder)
@@ -248,5 +256,7 @@ def _definition(table: dict[str, Any]) -> Definition:
             for each in table["objectives"]
         ),
         may_prune=bool(table["may_prune"]),
+        storage=str(table.get("storage", "")),
+        machine=str(table.get("machine", "")),
         **{name: int(table[name]) for name in numbers},
     )

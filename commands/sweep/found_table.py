@@ -14,7 +14,7 @@ from ...shared.runs.sweep_folder import Sweep
 from ...shared.runs.sweep_table import SweepTable, SweepTrial, with_best
 from ...shared.runs.sweep_table import TrialState as State
 from .definition import Definition
-from .open_trial import MESSAGE, RUNS
+from .open_trial import MACHINE, MESSAGE, RUNS
 from .parameters import Value, written
 from .study import importances
 
@@ -51,8 +51,8 @@ class TableWriter:
         if num_finished != self._num_finished:
             self._num_finished = num_finished
             self._importances = importances(self._study, self._definition)
-        rows = [_row(trial, (going or {}).get(trial.number)) for trial in trials]
-        definition = self._definition
+        definition, going = self._definition, going or {}
+        rows = [_row(trial, going.get(trial.number), definition.machine) for trial in trials]
         table = SweepTable(
             name=self._sweep.name,
             config=definition.source,
@@ -90,7 +90,10 @@ def in_words(values: Mapping[str, Value]) -> str:
     return " ".join(f"{key}={written(value)}" for key, value in values.items())
 
 
-def _row(trial: FrozenTrial, going: Going | None) -> SweepTrial:
+def _row(trial: FrozenTrial, going: Going | None, here: str) -> SweepTrial:
+    machine, message = (trial.user_attrs.get(key, "") for key in (MACHINE, MESSAGE))
+    if machine != here and machine:
+        message = f"on {machine}{message and ': '}{message}"
     waits = trial.state == TrialState.WAITING
     values = trial.system_attrs.get("fixed_params", {}) if waits else trial.params
     return SweepTrial(
@@ -101,5 +104,5 @@ def _row(trial: FrozenTrial, going: Going | None) -> SweepTrial:
         latest=going.latest if going else None,
         done=going.done if going else float(trial.state == TrialState.COMPLETE),
         runs=tuple(trial.user_attrs.get(RUNS, {}).values()),
-        message=trial.user_attrs.get(MESSAGE, ""),
+        message=message,
     )

@@ -11,7 +11,7 @@ def command(as_json: bool) -> None:
     """List all sweeps, the one that ran last first."""
     from ...shared.runs.sweep_folder import list_sweeps
     from ..helpers.output import print_json, print_line
-    from ..helpers.tables import Column, table_lines, terminal_width
+    from ..helpers.tables import Column, print_table
     from .status import in_words
 
     sweeps = list_sweeps()
@@ -28,5 +28,4 @@ def command(as_json: bool) -> None:
             Column("sweep", [sweep.name for sweep in sweeps]),
             Column("how it goes", words, least=20),
         ]
-        for line in table_lines(columns, terminal_width()):
-            print_line(line)
+        print_table(columns)

@@ -24,7 +24,8 @@ from ..helpers.trial_run import (
 from .definition import SECONDS, Definition
 from .parameters import Value
 
-RUNS, SCORES, MESSAGE = "runs", "scores", "message"  # attributes of a trial in the journal
+# Attributes of a trial in the journal.
+RUNS, SCORES, MESSAGE, MACHINE = "runs", "scores", "message", "machine"
 
 
 @dataclass(frozen=True)

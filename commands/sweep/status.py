@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -28,11 +29,25 @@ def command(name: str | None, as_json: bool) -> None:
     from ..helpers.output import print_json
 
     sweep = find_sweep(name)
-    table = sweep.table()
+    table = _latest(sweep)
     if as_json:
         print_json({"state": sweep.state(table), **table.as_json()})
         return
     print_table(sweep, table)
+
+
+def _latest(sweep: Sweep) -> SweepTable:
+    """With what other machines have done since the sweep ended here."""
+    from .definition import read_definition, read_table
+
+    with contextlib.suppress(OSError, ValueError):
+        if read_table(sweep).get("storage") and not sweep.is_held():
+            from .found_table import TableWriter
+            from .study import open_study
+
+            definition = read_definition(sweep)
+            return TableWriter(sweep, definition, open_study(sweep, definition)).write()
+    return sweep.table()
 
 
 def in_words(sweep: Sweep) -> str:

@@ -1,15 +1,13 @@
-"""Optuna's side of a sweep: its study in a journal file, which value ranges over what, and which
-parameters matter.
+"""Optuna's side of a sweep: its study in a journal or a database, which value ranges over what, and
+which parameters matter.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.distributions import (
@@ -21,49 +19,35 @@ from optuna.distributions import (
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.pruners import BasePruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages import BaseStorage, JournalStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, Trial, TrialState
 
-from ...shared.errors import RunFolderError
+from ...shared.errors import RunFolderError, UsageError
 from ...shared.runs.sweep_folder import Sweep
 from ...shared.text.harmless import one_line
 from .definition import Definition
 from .parameters import Parameter, Value
 
-STUDY = "sweep"
+STUDY, SEARCHED = "sweep", "searched"  # its name, and an attribute of a study that machines share
+DRIVERS = {"psycopg": "'psycopg[binary]'", "MySQLdb": "mysqlclient"}  # packages of modules
 MIN_FINISHED = 5  # trials before anything is said about what matters
 WARM_UP_MARKS = 1  # in which no trial is pruned
 
 
-class JournalLock:
-    """Lets one process at a time write to a journal, as Optuna asks for it.
+class JournalLock(JournalFileOpenLock):
+    """Lets one process at a time write to a journal, also on a disk that machines share. A process
+    that is killed while it writes keeps the lock for 30 seconds.
 
-    A kernel lock, which a killed process loses; Optuna's own would be waited for. What a process
-    that was killed, or a full disk, left of its last line goes first: with the next line behind it
-    the whole journal could not be read any more.
+    What it, or a full disk, left of its last line goes first: with the next line behind it the
+    whole journal could not be read any more.
     """
 
-    def __init__(self, journal: Path) -> None:
-        self._journal = journal
-        self._fd = -1
-
     def acquire(self) -> bool:
-        path = self._journal.with_name(f"{self._journal.name}.lock")
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            drop_half_line(self._journal)
-        except BaseException:
-            os.close(fd)
-            raise
-        self._fd = fd
+        super().acquire()
+        drop_half_line(Path(self._lock_file.removesuffix(".writer.lock")))
         return True
-
-    def release(self) -> None:
-        os.close(self._fd)
-        self._fd = -1
 
 
 def drop_half_line(journal: Path) -> None:
@@ -81,33 +65,52 @@ def drop_half_line(journal: Path) -> None:
             file.truncate(end)
 
 
+def _storage(sweep: Sweep, shared: str) -> BaseStorage | str:
+    """The sweep's journal, or what `--storage` names."""
+    if "://" in shared:
+        return shared
+    path = str(Path(shared) / f"{sweep.name}.log" if shared else sweep.journal_path)
+    lock = JournalLock(f"{path}.writer")  # earlier versions left a file `journal.log.lock`
+    return JournalStorage(JournalFileBackend(path, lock_obj=lock))
+
+
 def open_study(sweep: Sweep, definition: Definition) -> optuna.Study:
-    """The study of a sweep, created if it does not exist. Raises RunFolderError."""
+    """The study of a sweep, created if it does not exist. Raises RunFolderError, and UsageErrors
+    where its storage has another search under this name.
+    """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    path = sweep.journal_path
+    shared = definition.storage
     directions = [
         StudyDirection.MAXIMIZE if objective.is_maximized else StudyDirection.MINIMIZE
         for objective in definition.objectives
     ]
     try:
-        lock: Any = JournalLock(path)
-        storage = JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
         study = optuna.create_study(
-            storage=storage,
-            study_name=STUDY,
+            storage=_storage(sweep, shared),
+            study_name=sweep.name if shared else STUDY,
             directions=directions,
             pruner=_pruner(definition),
             load_if_exists=True,
         )
+    except ImportError as error:
+        module = getattr(error.__cause__, "name", None) or str(error)
+        package = DRIVERS.get(module, module)
+        raise UsageError(f"--storage {shared.partition(':')[0]}: pip install {package}") from None
     # Optuna looks into the lines of a damaged journal with whatever errors these lead to.
     except Exception as error:
-        what = str(error) if isinstance(error, OSError | ValueError) else type(error).__name__
+        says_why = shared or isinstance(error, OSError | ValueError)
+        what = str(error) if says_why else type(error).__name__
+        path = "its storage" if shared else sweep.journal_path
         raise RunFolderError(f"{path} cannot be used: {one_line(what, 200)}") from None
+    if shared:
+        searched = definition.as_searched()
+        if study.user_attrs.get(SEARCHED, searched) != searched:
+            raise UsageError(f"--name {sweep.name}: the storage has another search of this name")
+        study.set_user_attr(SEARCHED, searched)
     # Another seed each time, or a sweep that goes on would draw again what it began with.
-    study.sampler = TPESampler(
-        seed=definition.first_seed + len(study.get_trials(deepcopy=False)), constant_liar=True
-    )
+    seed = None if shared else definition.first_seed + len(study.get_trials(deepcopy=False))
+    study.sampler = TPESampler(seed=seed, constant_liar=True)
     return study
 
 
@@ -122,7 +125,7 @@ def asked_before(
     """A trial that another process began, with values for what it had not yet drawn."""
     again = Trial(study, trial._trial_id)
     for parameter in parameters:
-        _suggest(again, parameter)
+        again._suggest(parameter.key, distribution_of(parameter))  # as `Study.ask` does
     return again
 
 
@@ -132,15 +135,6 @@ def distribution_of(parameter: Parameter) -> BaseDistribution:
     if parameter.is_whole:
         return IntDistribution(int(parameter.low), int(parameter.high), log=parameter.is_log)
     return FloatDistribution(parameter.low, parameter.high, log=parameter.is_log)
-
-
-def _suggest(trial: Trial, parameter: Parameter) -> Value:
-    key, low, high, log = parameter.key, parameter.low, parameter.high, parameter.is_log
-    if parameter.choices:
-        return str(trial.suggest_categorical(key, parameter.choices))
-    if parameter.is_whole:
-        return trial.suggest_int(key, int(low), int(high), log=log)
-    return trial.suggest_float(key, low, high, log=log)
 
 
 def importances(study: optuna.Study, definition: Definition) -> dict[str, dict[str, float]]:

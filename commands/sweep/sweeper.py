@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import optuna
 from optuna.trial import TrialState
 
+from ...monitor.render.formatting import counted
 from ...shared.errors import ConfigError
 from ...shared.runs.run_folder import Run, runs_folder
 from ...shared.runs.status import trainer_of
@@ -15,7 +16,7 @@ from ...shared.runs.sweep_folder import Sweep
 from ..helpers.trial_run import TrialRun
 from .definition import Definition
 from .found_table import Going, TableWriter, line_of
-from .open_trial import MESSAGE, RUNS, OpenTrial
+from .open_trial import MACHINE, MESSAGE, RUNS, OpenTrial
 from .study import ask, asked_before
 
 LOOK_EVERY_S = 0.2
@@ -85,6 +86,7 @@ class Sweeper:
         if not num_waiting and len(known) >= self._definition.num_trials:
             return False
         asked = ask(self._study, self._definition.parameters)
+        asked.set_user_attr(MACHINE, self._definition.machine)
         self._trials.append(OpenTrial(asked, self._definition, self._sweep.name))
         return True
 
@@ -102,6 +104,8 @@ class Sweeper:
     def _take_over(self) -> None:
         """What a sweeper that is gone left: runs that still train, or have ended since."""
         for frozen in self._study.get_trials(deepcopy=False):
+            if frozen.user_attrs.get(MACHINE, "") != self._definition.machine:
+                continue
             if frozen.state == TrialState.RUNNING:
                 again = asked_before(self._study, frozen, self._definition.parameters)
                 trial = OpenTrial(again, self._definition, self._sweep.name)
@@ -170,12 +174,8 @@ class Sweeper:
         """All runs in good order; those that finish all the same have finished."""
         runs = self._active()
         if runs:
-            what = (
-                "1 run finishes its iteration and saves"
-                if len(runs) == 1
-                else (f"{len(runs)} runs finish their iterations and save")
-            )
-            self._say(f"stopping: {what} a checkpoint; again: ending at once")
+            what = f"{counted(len(runs), 'run')} will finish this iteration and save a checkpoint"
+            self._say(f"stopping: {what}; again: ending at once")
         for run in runs:
             run.stop()
         while any(not run.is_over() for run in runs):

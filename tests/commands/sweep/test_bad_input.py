@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 import pytest
 from click.testing import CliRunner
 from command_line import error_line
+from optuna.exceptions import StorageInternalError
 
 from operant.commands.sweep import command
 from operant.shared.errors import OperantError
@@ -49,6 +51,13 @@ def complaint(*arguments):
         (("cart_pole_ppo", *RATE, "--try", "ppo.learning_rate=5"), "not within"),
         (("cart_pole_ppo", *RATE, "--name", "../x"), "--name ../x"),
         (("cart_pole_ppo", *RATE, "--trials", "0"), "0 is not in the range"),
+        (("cart_pole_ppo", *RATE, "--storage", "sqlite:////x.db"), "--storage needs --name"),
+        (("cart_pole_ppo", *RATE, "--storage", "/nowhere", "--name", "x"),
+         "--storage /nowhere: expected a folder, or a URL"),
+        (("cart_pole_ppo", *RATE, "--storage", "sqlite:////nowhere/x.db", "--name", "x"),
+         "its storage cannot be used: "),
+        (("cart_pole_ppo", *RATE, "--storage", "foo://me:secret@box/x", "--name", "x"),
+         "its storage cannot be used: "),
         (("--resume", "nothing"), "no sweeps in"),
         (("--resume", "nothing", *RATE), "--resume nothing and --param exclude each other"),
         (("--resume", "nothing", "--try", "x=1"), "`operant sweep enqueue` has values tried"),
@@ -62,6 +71,33 @@ def test_it_is_one_line_and_nothing_is_begun(arguments, words):
     assert words in complaint(*arguments)
     assert list_sweeps() == []
     assert list_runs() == []
+
+
+@pytest.mark.parametrize(
+    ("url", "package", "module"),
+    [("postgresql", "'psycopg[binary]'", "psycopg"), ("mysql", "mysqlclient", "MySQLdb")],
+)
+def test_without_the_driver_of_a_database_it_says_what_to_install(
+    url, package, module, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    storage = f"{url}://me:secret@box/x"
+    words = complaint("cart_pole_ppo", *RATE, "--storage", storage, "--name", "x")
+    assert words == f"--storage {url}: pip install {package}"
+    assert list_sweeps() == []
+
+
+def test_another_search_of_the_same_name_in_a_storage_is_refused(tmp_path, monkeypatch):
+    shared = ("--storage", str(tmp_path), "--name", "x")
+    monkeypatch.setattr("operant.commands.sweep.begin._run", lambda *_: 0)
+    assert CliRunner().invoke(command, ("cart_pole_ppo", *RATE, *shared)).exit_code == 0
+    monkeypatch.setenv("OPERANT_HOME", str(tmp_path / "another"))
+    words = "--name x: the storage has another search of this name"
+    for arguments in (("acrobot_ppo", *RATE), ("cart_pole_ppo", *RATE, "--seeds", "2")):
+        assert complaint(*arguments, *shared) == words
+    assert list_sweeps() == []
+    arguments = ("cart_pole_ppo", *RATE, *shared, "--trials", "3")
+    assert CliRunner().invoke(command, arguments).exit_code == 0
 
 
 def test_without_optuna_it_says_what_to_install(monkeypatch):
@@ -80,9 +116,13 @@ def test_a_sweep_that_lost_its_files_says_which():
     assert "sweep.toml cannot be read" in complaint("--resume", "odd")
 
 
-def test_a_sweep_that_the_disk_ends_says_how_to_go_on(monkeypatch):
+@pytest.mark.parametrize(
+    "reason",
+    [OSError(28, "No space left on device"), StorageInternalError("No space left on device")],
+)
+def test_a_sweep_that_the_disk_ends_says_how_to_go_on(reason, monkeypatch):
     def full(sweeper, stop_signals):
-        raise OSError(28, "No space left on device")
+        raise reason
 
     monkeypatch.setattr("operant.commands.sweep.sweeper.Sweeper.run", full)
     error = CliRunner().invoke(command, ("cart_pole_ppo", *RATE, "--name", "few")).exception

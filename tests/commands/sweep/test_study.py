@@ -200,6 +200,32 @@ def test_the_table_has_all_that_the_study_has(sweep):
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("storage", ["", "sqlite:///{}/trials.db"])
+def test_machines_share_a_study_and_leave_each_other_their_trials(storage, tmp_path):
+    storage = storage.format(tmp_path) or str(tmp_path)
+    here, there = (
+        replace(definition_of(num_trials=3), storage=storage, machine=name) for name in ("a", "b")
+    )
+    sweep, drawn = new_sweep("shared"), []
+    for definition in (here, there):
+        trial = ask(open_study(sweep, definition), definition.parameters)
+        trial.set_user_attr("machine", definition.machine)
+        trial.set_user_attr("runs", {"1": f"run-of-{definition.machine}"})
+        trial.set_user_attr(SCORES, {str(seed): [7.0] for seed in definition.seeds})
+        drawn.append(trial.params["ppo.learning_rate"])
+    assert len(set(drawn)) == 2
+    study = open_study(sweep, here)
+    sweeper = Sweeper(sweep, here, study)
+    sweeper._take_over()
+    assert [trial.state for trial in study.get_trials()] == [
+        TrialState.COMPLETE,
+        TrialState.RUNNING,
+    ]
+    first, second = TableWriter(sweep, here, study).write().trials
+    assert (first.runs, first.message) == (("run-of-a",), "")
+    assert (second.runs, second.message) == (("run-of-b",), "on b")
+
+
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_what_decides_is_what_matters(sweep, direction):
     metric = {"maximize": "evaluation/return", "minimize": "loss/value"}[direction]
