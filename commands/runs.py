@@ -36,7 +36,7 @@ class Listed(NamedTuple):
 
 @click.command("runs")
 @host_option
-@click.option("--archived", is_flag=True, help="List archived runs too.")
+@click.option("--archived", is_flag=True, help="List the archived runs, and no others.")
 @click.option(
     "--group-by",
     metavar="name|KEY",
@@ -62,7 +62,7 @@ class Listed(NamedTuple):
 def command(
     hosts: tuple[str, ...], archived: bool, as_json: bool, group_by: str | None, **of_groups: str
 ) -> int:
-    """List all runs and their states, newest first. Archived runs are listed with --archived only.
+    """List all runs and their states, newest first, but no archived ones.
 
     Age is the time since a run last wrote. The table is as wide as the terminal, and uncut when
     piped. --host adds the runs of other machines, as HOST:RUN. If a machine does not answer, its

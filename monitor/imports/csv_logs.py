@@ -19,6 +19,7 @@ from ...shared.errors import UsageError
 from ...shared.text.plain_values import described_error
 from .imported_run import NO_ROWS, ImportedRun, name_of
 
+TABLES = ("progress.csv", "metrics.csv")  # each run has one of these in a folder of its own
 # Columns that hold no metric but a row's step, its time since 1970, or since the run began.
 _STEPS = (
     "env_steps", "time/total_timesteps", "total_timesteps", "timesteps", "global_step", "step",
@@ -44,7 +45,7 @@ class CsvLog:
 
     def __init__(self, path: Path) -> None:
         self.path, self.files = path, [path]
-        self.name = name_of(path.parent)
+        self.name = name_of(path.parent) if path.name in TABLES else path.stem
 
     def began_s(self) -> float:
         first = next(self._rows(None), None)

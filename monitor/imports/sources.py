@@ -11,12 +11,12 @@ from ...shared.errors import OperantError, UsageError
 from ...shared.runs.find_runs import own_runs
 from ...shared.runs.run_notes import MANIFEST_FILE
 from ...shared.text.plain_values import described_error
-from .csv_logs import CsvLog, MonitorLogs
+from .csv_logs import TABLES, CsvLog, MonitorLogs
 from .event_files import EventFiles
 from .imported_run import IMPORTED_BYTES, IMPORTED_FROM, Source, import_run, num_bytes
 from .wandb_folder import WandbFolder
 
-EVENTS, MONITORS, TABLES = "*tfevents*", "*monitor.csv", ("progress.csv", "metrics.csv")
+EVENTS, MONITORS = "*tfevents*", "*monitor.csv"
 
 
 class Imported(NamedTuple):

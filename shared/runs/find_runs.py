@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ..errors import RunNotFoundError, UsageError
+from ..errors import RunNotFoundError, UsageError, nearest
 from ..page.page_file import page_folder, place_of_live_page
 from .owners import open_folder, this_user
 from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
@@ -79,6 +79,7 @@ def find_run(wanted: str) -> Run:
     if not runs:
         raise RunNotFoundError(no_runs_text())
     matches = [run for run in runs if run.id == wanted]
+    names: dict[Run, str] = {}
     if wanted and not matches:
         names = {run: run.notes().name for run in runs}
         matches = (
@@ -90,8 +91,9 @@ def find_run(wanted: str) -> Run:
         return matches[0]
     if not matches:
         elsewhere = "; what is on another machine, call there" if ":" in wanted else ""
+        near = nearest(wanted, {*names.values(), *(name_in(run.id) for run in runs)})
         raise RunNotFoundError(
-            f"no run is called '{wanted}'; the newest is {runs[0].id}{elsewhere}"
+            f"no run is called '{wanted}'; the newest is {runs[0].id}{elsewhere}{near}"
         )
     few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
     raise RunNotFoundError(f"'{wanted}' matches {len(matches)} runs: {few}")

@@ -110,6 +110,10 @@ _BEGINNINGS = (
     ":aa", "bot",
 )  # fmt: skip
 _MIN_SECRET_CHARACTERS = 8  # a shorter value of the environment occurs by chance
+_FOLDERS = ("PWD", "OLDPWD")  # of a shell; `pwd` elsewhere is a password
+# Programs print numbers under these names: `next_token=42`, `accuracy key: 0.93`.
+_NAMES_OF_NUMBERS = frozenset({"key", "keys", "token", "auth"})
+_SMALL_NUMBER = re.compile(r"[-+]?\d{0,6}(\.\d*)?(e[-+]?\d{1,3})?[])}]*", re.IGNORECASE)
 
 
 def is_secret(name: str) -> bool:
@@ -117,15 +121,21 @@ def is_secret(name: str) -> bool:
     kept = {word.strip() for word in os.environ.get(KEEP, "").split(",")}
     if "*" in kept or name in kept or name.lstrip("-") in kept:
         return False
-    words = [word.lower() for word in _WORDS.findall(name)]
-    while words and words[-1].isdigit():
-        words.pop()
+    words = _words(name)
     if not words:
         return False
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last in _HARMLESS_BEFORE:
         return before not in _HARMLESS_BEFORE[last]
     return last in _SECRET_WORDS or last.endswith(_SECRET_ENDS)
+
+
+def _words(name: str) -> list[str]:
+    """Its words, without numbers at the end."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    while words and words[-1].isdigit():
+        words.pop()
+    return words
 
 
 def masked(value: Any, name: str = "") -> Any:
@@ -166,7 +176,7 @@ def secret_values(environment: Mapping[str, str]) -> list[str]:
     found = {
         line
         for name, value in environment.items()
-        if is_secret(name)
+        if is_secret(name) and name not in _FOLDERS
         for line in map(str.strip, value.splitlines())
         # The head of a private key says that the short lines below it are secret too.
         if len(line) >= _MIN_SECRET_CHARACTERS and not _HEAD_OF_KEY.fullmatch(line)
@@ -191,14 +201,22 @@ def _masked_option(match: re.Match[str]) -> str:
     return f"{match['name']}{match['is']}{MASK}" if is_secret(match["name"]) else match[0]
 
 
+def _secret_value(text: str, assigned: re.Match[str]) -> re.Match[str] | None:
+    """What is assigned to a secret name; None where the name or the value is no secret."""
+    name = assigned["name"]
+    if not is_secret(name):
+        return None
+    shape = _FIELDS if _OF_SEVERAL_FIELDS.search(assigned[0]) else _VALUE
+    value = shape.match(text, assigned.end()) or _VALUE.match(text, assigned.end())
+    is_number = value and _SMALL_NUMBER.fullmatch(value[0])
+    return None if is_number and _words(name)[-1] in _NAMES_OF_NUMBERS else value
+
+
 def _without_assigned(text: str) -> str:
     """`text` without values of secret names, also where they are within the value of another."""
     kept, end, at = [], 0, 0
     while match := _ASSIGNED.search(text, at):
-        value = None
-        if is_secret(match["name"]):
-            shape = _FIELDS if _OF_SEVERAL_FIELDS.search(match[0]) else _VALUE
-            value = shape.match(text, match.end()) or _VALUE.match(text, match.end())
+        value = _secret_value(text, match)
         if value is None:  # what follows the name may be another one, as in `error: token=x`
             at = match.end("name")
             continue

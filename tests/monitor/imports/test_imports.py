@@ -376,3 +376,11 @@ def test_odd_tables_end_in_no_traceback(tmp_path, text):
     assert "Traceback" not in done.stderr
     if "step,x" in text:
         assert series(the_run(), "x") == [(7, 2.0)]
+
+
+def test_tables_of_one_folder_have_their_own_names(tmp_path):
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.csv").write_text("step,loss\n1,0.5\n2,0.25\n")
+    done = operant("import", *(str(tmp_path / f"{name}.csv") for name in ("first", "second")))
+    assert done.returncode == 0, done.stderr
+    assert {run.manifest()["name"] for run in list_runs()} == {"first", "second"}

@@ -128,7 +128,8 @@ def test_secrets_are_found_in_any_text(text, kept):
     "key:\n  x", "https://host/key://x", "-----BEGIN CERTIFICATE-----\nabc", "0123456789abcdef" * 4,
     "max_tokens = 5", "sort_key=by_name", "the key", "risk-averse-optimisation-of-policies",
     "pass: 3", "forward_pass=3", "http://localhost:6006/@x/y", "git+ssh://git@host/x", "robot: 3",
-    "signature = inspect.signature(f)",
+    "signature = inspect.signature(f)", "accuracy key: 0.93", "next_token=42", "token: 17, x",
+    "{'key': 3}", "auth=0.3", "loss_key=-1e-3",
 ])  # fmt: skip
 def test_other_text_stays(text):
     assert masked_text(text) == text
@@ -215,6 +216,11 @@ def test_secrets_in_what_a_program_prints_are_masked(said, kept):
 ])  # fmt: skip
 def test_what_is_no_secret_is_printed_as_it_is(said):
     assert masked_text(said) == said
+
+
+def test_the_folder_that_a_shell_is_in_is_no_secret():
+    folders = {"PWD": "/home/me/project", "OLDPWD": "/home/me/before"}
+    assert secret_values({**folders, "MYSQL_PWD": "12345678"}) == ["12345678"]
 
 
 def test_secret_values_of_the_environment_are_the_long_ones_longest_first(monkeypatch):
