@@ -7,11 +7,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import click
 from rich.cells import cell_len
 
 from ...monitor.render.lines import fit, fit_middle
 from ...shared.text.harmless import harmless
-from .output import print_line
 
 GAP = "  "
 
@@ -64,7 +64,7 @@ def print_table(columns: Sequence[Column]) -> None:
     for line in table_lines(
         columns, shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     ):
-        print_line(line)
+        click.echo(harmless(line))
 
 
 def _widths(columns: Sequence[Column], width: int | None) -> list[int]:
