@@ -4,10 +4,12 @@ which parameters matter.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.distributions import (
@@ -36,17 +38,43 @@ MIN_FINISHED = 5  # trials before anything is said about what matters
 WARM_UP_MARKS = 1  # in which no trial is pruned
 
 
-class JournalLock(JournalFileOpenLock):
-    """Lets one process at a time write to a journal, also on a disk that machines share. A process
-    that is killed while it writes keeps the lock for 30 seconds.
+class JournalLock:
+    """Lets one process at a time write to a journal, as Optuna asks for it.
 
-    What it, or a full disk, left of its last line goes first: with the next line behind it the
-    whole journal could not be read any more.
+    A kernel lock, which a killed process loses; Optuna's own would be waited for. What a process
+    that was killed, or a full disk, left of its last line goes first: with the next line behind it
+    the whole journal could not be read any more.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._fd = -1
+
+    def acquire(self) -> bool:
+        path = self._journal.with_name(f"{self._journal.name}.lock")
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            drop_half_line(self._journal)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+
+
+class SharedJournalLock(JournalFileOpenLock):
+    """As `JournalLock`, on a disk that machines share, where kernel locks may not be. A process
+    that is killed while it writes keeps it for 30 seconds.
     """
 
     def acquire(self) -> bool:
         super().acquire()
-        drop_half_line(Path(self._lock_file.removesuffix(".writer.lock")))
+        drop_half_line(Path(self._lock_file.removesuffix(".lock")))
         return True
 
 
@@ -69,9 +97,9 @@ def _storage(sweep: Sweep, shared: str) -> BaseStorage | str:
     """The sweep's journal, or what `--storage` names."""
     if "://" in shared:
         return shared
-    path = str(Path(shared) / f"{sweep.name}.log" if shared else sweep.journal_path)
-    lock = JournalLock(f"{path}.writer")  # earlier versions left a file `journal.log.lock`
-    return JournalStorage(JournalFileBackend(path, lock_obj=lock))
+    path = Path(shared) / f"{sweep.name}.log" if shared else sweep.journal_path
+    lock: Any = SharedJournalLock(str(path)) if shared else JournalLock(path)
+    return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
 
 
 def open_study(sweep: Sweep, definition: Definition) -> optuna.Study:
