@@ -67,7 +67,7 @@ class RunsScreen(PollingScreen):
         Binding("E", "edit('tags')", "edit the run's tags"),
         Binding("u", "processes", "processes of this machine"),
         Binding("v", "group", "group runs by seeds, or by any value"),
-        Binding("escape", "clear", "unmark all, drop the filter"),
+        Binding("escape", "clear", "drop the filter, or else unmark all"),
     ]
     AUTO_FOCUS = "#runs"
 
@@ -261,9 +261,11 @@ class RunsScreen(PollingScreen):
         self.sort_by(self.settings.order)
 
     def action_clear(self) -> None:
-        self._filter.text = ""
-        self.session.comparison = Comparison()
-        self.session.group_comparison = Comparison()
+        if self._filter.text:
+            self._filter.text = ""
+        else:
+            self.session.comparison = Comparison()
+            self.session.group_comparison = Comparison()
         self.query_one(FilterLine).close()
         self.show_runs()
 

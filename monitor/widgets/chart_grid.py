@@ -64,6 +64,7 @@ class ChartGrid(Arranging):
         self._dragged_from: tuple[int, int] | None = None  # a chart, and a cell of its width
         self._dragged_to = 0  # another cell
         self._pans = False  # whether a drag moves the zoomed part, and does not select one
+        self._is_clicked = False  # by the first click of a double click
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -218,8 +219,12 @@ class ChartGrid(Arranging):
             self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        """A double click shows all of the axis again, or enlarges the chart where it is shown."""
-        if event.chain != 2 or self._under(event.x, event.y)[1] is None:
+        """A double click shows all of the axis again, or enlarges the chart where it is shown. The
+        first of the two may have opened the run, in the list.
+        """
+        is_double = event.chain == 2 and self._is_clicked
+        self._is_clicked = event.chain == 1
+        if not is_double or self._under(event.x, event.y)[1] is None:
             return
         if self.options.window.width is not None:
             self.options = replace(self.options, window=XWindow())
@@ -286,6 +291,8 @@ class ChartGrid(Arranging):
             words = "waiting for the run"
         elif self.options.words:
             words = f"no metric's name fits {' '.join(self.options.words)}"
-        else:
+        elif any(one.view.status.is_alive for one in self.board.watched):
             words = "waiting for the first metric"
+        else:
+            words = "the run has no metrics"
         return boxed([("charts", "text")], [[], [(words, "dim")]], width, height, self.border)

@@ -63,6 +63,7 @@ def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]
             run.end(Ending("failed", error.exit_code, str(error)))
             raise
         if not log.num_logged:
+            run.log({})  # a row without numbers says how long the command took
             say(f"the run has no metrics: nothing was logged through {_LIBRARIES}")
         run.end(_ending_of_code(code))
     return code if code >= 0 else 128 - code

@@ -67,6 +67,7 @@ def test_a_script_runs_as_it_does_alone_and_its_run_has_its_exit_code(tmp_path):
     ]
     assert f"operant: captured as {run.id}" in lines
     assert "the run has no metrics" in captured.stderr
+    assert read_status(run).age_s is not None
     assert (tmp_path / "file").read_text() == "in"
     status = read_status(run)
     assert (status.state, status.message) == ("failed", "exit code 3")

@@ -208,6 +208,31 @@ async def test_enter_opens_the_selected_run_and_escape_returns_to_it():
         assert table.selected == all_states().rows[2].run
 
 
+async def test_the_second_click_on_a_run_in_the_list_enlarges_no_chart():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        second = events.Click(grid, 5, 2, 0, 0, 1, False, False, False, 5, 2, chain=2)
+        grid.post_message(second)
+        await pilot.pause()
+        assert not grid.is_enlarged
+
+
+async def test_escape_in_the_list_drops_the_filter_and_then_the_marks():
+    app = choosing()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "7 runs", "✗ crashed"))
+        await pilot.press("slash", *"crashed", "enter", "space")
+        chosen = app.screen.session.comparison.chosen
+        assert len(chosen) == 1
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "7 runs", "! failed"))
+        assert app.screen.session.comparison.chosen == chosen
+        await pilot.press("escape")
+        assert not app.screen.session.comparison.chosen
+
+
 async def test_escape_leads_from_a_run_opened_directly_to_the_list():
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
