@@ -12,6 +12,7 @@ from ..shared.errors import UsageError
 from .helpers.choosing_a_run import checked_hosts, host_option
 
 if TYPE_CHECKING:
+    from ..monitor.runs.list.runs_poller import RunRow
     from ..shared.runs.run_notes import RunNotes
     from ..shared.runs.status import RunStatus
     from .helpers.tables import Column
@@ -38,6 +39,13 @@ class Listed(NamedTuple):
 @host_option
 @click.option("--archived", is_flag=True, help="List the archived runs, and no others.")
 @click.option(
+    "--filter",
+    "words",
+    metavar="WORDS",
+    help="List only runs that the monitor's list would show with this filter, as in "
+    "'state:finished ppo.learning_rate>1e-3'.",
+)
+@click.option(
     "--group-by",
     metavar="name|KEY",
     help="Print statistics of groups: of runs that differ in their seed only (name), or that share "
@@ -60,7 +68,12 @@ class Listed(NamedTuple):
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(
-    hosts: tuple[str, ...], archived: bool, as_json: bool, group_by: str | None, **of_groups: str
+    hosts: tuple[str, ...],
+    archived: bool,
+    words: str | None,
+    as_json: bool,
+    group_by: str | None,
+    **of_groups: str,
 ) -> int:
     """List all runs and their states, newest first, but no archived ones.
 
@@ -68,19 +81,30 @@ def command(
     piped. --host adds the runs of other machines, as HOST:RUN. If a machine does not answer, its
     error goes to standard error, and the exit code is 1.
     """
-    if group_by:
-        return _of_groups(checked_hosts(hosts), archived, as_json, group_by, **of_groups)
+    if archived and words:
+        raise UsageError(
+            "--archived and --filter exclude each other: write archived:yes in the filter"
+        )
     for option, given in of_groups.items():
-        if given:
+        if given and not group_by:
             raise UsageError(f"--{option} needs --group-by, as in `operant runs --group-by name`")
-    if hosts:
-        return _of_machines(checked_hosts(hosts), archived, as_json)
     from ..shared.runs.find_runs import list_runs, no_runs_text
     from ..shared.runs.ranks import status_in_list
-    from .helpers.output import print_json, print_line
+    from .helpers.output import print_json, print_line, warn
     from .helpers.status_lines import device_of
     from .helpers.tables import print_table
 
+    if group_by or hosts or words:
+        rows, troubles = _rows(checked_hosts(hosts), archived, words)
+        if not rows and not as_json:
+            print_line("no run fits the filter" if words else no_runs_text())
+        elif group_by:
+            _print_groups(rows, as_json, group_by, **of_groups)
+        else:
+            _print_rows(rows, as_json)
+        for trouble in troubles:
+            warn(trouble)
+        return 1 if troubles else 0
     all_notes = {run: run.notes() for run in list_runs()}
     listed = [
         Listed(status_in_list(run), notes, device_of(run.manifest()))
@@ -99,63 +123,61 @@ def command(
     return 0
 
 
-def _of_machines(hosts: list[str], archived: bool, as_json: bool) -> int:
-    """This machine's runs and those of `hosts`; all but the silent ones where some are."""
+def _rows(hosts: list[str], archived: bool, words: str | None) -> tuple[list[RunRow], list[str]]:
+    """This machine's runs and those of `hosts`, and a line for each machine that is silent. Raises
+    UsageError for a filter that is none.
+    """
     from ..monitor.remote.listing import list_machines
-    from .helpers.output import print_json, warn
+    from ..monitor.runs.list.filter_terms import FilterError, parse_filter
+    from ..monitor.runs.list.run_filter import filtered
+
+    listed, troubles = list_machines(hosts)
+    rows = [row for row in listed if row.status]
+    if not words:
+        return [row for row in rows if row.notes.is_archived == archived], troubles
+    try:
+        return filtered(rows, parse_filter(words)), troubles
+    except FilterError as error:
+        raise UsageError(f"--filter {words}: {error}") from None
+
+
+def _print_rows(rows: list[RunRow], as_json: bool) -> None:
+    """Of this machine and others."""
+    from .helpers.output import print_json
     from .helpers.tables import print_table
 
-    rows, troubles = list_machines(hosts)
-    listed = [
-        (row.host, Listed(row.status, row.notes, row.device))
-        for row in rows
-        if row.status and row.notes.is_archived == archived
-    ]
+    listed = [(row.host, Listed(row.status, row.notes, row.device)) for row in rows if row.status]
     if as_json:
         print_json([one.as_json() | {"machine": host or None} for host, one in listed])
-    elif listed:
-        print_table(
-            columns_of([one._replace(notes=_named(host, one.notes)) for host, one in listed])
-        )
-    for trouble in troubles:
-        warn(trouble)
-    return 1 if troubles else 0
+    else:
+        named = [one._replace(notes=_named(host, one.notes)) for host, one in listed]
+        print_table(columns_of(named))
 
 
-def _of_groups(
-    hosts: list[str],
-    archived: bool,
+def _print_groups(
+    rows: list[RunRow],
     as_json: bool,
     group_by: str,
     metric: str | None,
     baseline: str | None,
     at: str | None,
-) -> int:
+) -> None:
     """The newest values of a metric in groups of runs, or those `at` an env step."""
-    from ..monitor.remote.listing import list_machines
     from ..monitor.render.formatting import counted
-    from ..shared.runs.find_runs import no_runs_text
     from .helpers.group_table import group_columns, group_statistics
     from .helpers.numbers import parse_env_steps
-    from .helpers.output import print_json, print_line, warn
+    from .helpers.output import print_json, warn
     from .helpers.tables import print_table
 
     env_steps = parse_env_steps("--at", at) if at else None
-    listed, troubles = list_machines(hosts)
-    rows = [row for row in listed if row.status and row.notes.is_archived == archived]
     found = group_statistics(rows, group_by, metric, baseline, env_steps) if rows else []
     num_behind = len(rows) - sum(len(one.group.rows) for one in found)
     if as_json:
         print_json([one.as_json() for one in found])
-    elif found:
-        print_table(group_columns(found))
     else:
-        print_line(no_runs_text())
+        print_table(group_columns(found))
     if num_behind:
         warn(f"{counted(num_behind, 'run')} left out: not yet at env step {at}")
-    for trouble in troubles:
-        warn(trouble)
-    return 1 if troubles else 0
 
 
 def _named(host: str, notes: RunNotes) -> RunNotes:
