@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
 from ..shared.console.console_file import LAST_BYTES
 from ..shared.errors import UsageError
-from ..shared.runs.run_folder import Run
 from ..shared.runs.small_file import open_regular
 from ..shared.text.harmless import harmless
 from .helpers.choosing_a_run import chosen_run, run_argument
+
+if TYPE_CHECKING:
+    from ..shared.runs.run_folder import Run
 
 LOOK_AGAIN_S = 0.2
 _MOST_BYTES = 1 << 16  # of a line at once: another program may have written it

@@ -425,7 +425,8 @@ class TrackedRun:
         try:
             session.run.write_manifest(self._manifest)
         except OSError as error:
-            if session.is_folder_deleted():
+            # A file that is gone in the midst of writing: the folder is about to be.
+            if session.is_folder_deleted() or isinstance(error, FileNotFoundError):
                 return
             path, reason = session.run.manifest_path, error.strerror
             self._warn_once("manifest", f"cannot write {path}: {reason}")
