@@ -11,6 +11,7 @@ import psutil
 import pytest
 from click.testing import CliRunner
 from command_line import error_line, operant_json
+from waiting import wait_for
 
 from operant.commands.autotune import command
 from operant.commands.bench import autotune, measuring, sides, trials
@@ -294,9 +295,12 @@ def test_what_children_take_is_not_of_other_programs(monkeypatch):
     cores = psutil.cpu_times(percpu=True)
     monkeypatch.setattr(measuring.psutil, "cpu_times", lambda percpu: cores)
     busy = measuring.BusyCores()
-    child = subprocess.Popen([sys.executable, "-c", SPIN.format(0.5)])
-    while psutil.Process(child.pid).cpu_times().user < 0.1:
-        time.sleep(0.01)
-    assert busy.others() == 0.0
-    child.wait()
+    # It spins until it is killed: on a busy machine, a short time may give it no processor time.
+    child = subprocess.Popen([sys.executable, "-c", SPIN.format(1000)])
+    try:
+        wait_for(lambda: psutil.Process(child.pid).cpu_times().user >= 0.1)
+        assert busy.others() == 0.0
+    finally:
+        child.kill()
+        child.wait()
     assert busy.others() == 0.0
