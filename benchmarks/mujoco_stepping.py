@@ -90,12 +90,12 @@ def main() -> None:
             for name in list(sides)[:: 1 if number % 2 else -1]:
                 speeds[name].append(steps_per_s(sides[name], actions))
         first = speeds["Gymnasium"]
-        told = (
+        texts = (
             f"{name} {summary(each)['median']:,.0f}/s, "
             f"{median(a / b for a, b in zip(each, first, strict=True)):.2f} x"
             for name, each in speeds.items()
         )
-        print(f"{env_id:<15} {'; '.join(told)}; load {busy():.1f}", flush=True)
+        print(f"{env_id:<15} {'; '.join(texts)}; load {busy():.1f}", flush=True)
         results[env_id] = speeds
     about = {**machine(), **versions("gymnasium", "mujoco", "mjbatch", "envpool")}
     write_json(arguments.json, {"machine": about, "steps_per_s": results})

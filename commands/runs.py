@@ -73,7 +73,7 @@ def command(
     words: str | None,
     as_json: bool,
     group_by: str | None,
-    **of_groups: str,
+    **of_groups: str | None,
 ) -> int:
     """List all runs and their states, newest first, but no archived ones.
 
@@ -97,7 +97,8 @@ def command(
     if group_by or hosts or words:
         rows, troubles = _rows(checked_hosts(hosts), archived, words)
         if not rows and not as_json:
-            print_line("no run fits the filter" if words else no_runs_text())
+            none = "no run is archived" if archived else no_runs_text()
+            print_line("no run fits the filter" if words else none)
         elif group_by:
             _print_groups(rows, as_json, group_by, **of_groups)
         else:
@@ -124,8 +125,8 @@ def command(
 
 
 def _rows(hosts: list[str], archived: bool, words: str | None) -> tuple[list[RunRow], list[str]]:
-    """This machine's runs and those of `hosts`, and a line for each machine that is silent. Raises
-    UsageError for a filter that is none.
+    """The runs of this machine and of `hosts` that fit the filter, and an error's line for each
+    machine that does not answer. Raises UsageError if the filter is wrong.
     """
     from ..monitor.remote.listing import list_machines
     from ..monitor.runs.list.filter_terms import FilterError, parse_filter
@@ -142,7 +143,7 @@ def _rows(hosts: list[str], archived: bool, words: str | None) -> tuple[list[Run
 
 
 def _print_rows(rows: list[RunRow], as_json: bool) -> None:
-    """Of this machine and others."""
+    """Print the runs of this machine and of others."""
     from .helpers.output import print_json
     from .helpers.tables import print_table
 
@@ -162,7 +163,7 @@ def _print_groups(
     baseline: str | None,
     at: str | None,
 ) -> None:
-    """The newest values of a metric in groups of runs, or those `at` an env step."""
+    """Print statistics of groups, of a metric's newest values or of those `at` an env step."""
     from ..monitor.render.formatting import counted
     from .helpers.group_table import group_columns, group_statistics
     from .helpers.numbers import parse_env_steps

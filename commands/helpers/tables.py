@@ -60,10 +60,9 @@ def table_lines(columns: Sequence[Column], width: int | None) -> list[str]:
 
 
 def print_table(columns: Sequence[Column]) -> None:
-    """As wide as the terminal; uncut if standard output is none."""
-    for line in table_lines(
-        columns, shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    ):
+    """Print a table that is as wide as the terminal. Into a file or a pipe, nothing is cut."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in table_lines(columns, width):
         click.echo(harmless(line))
 
 

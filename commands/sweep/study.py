@@ -68,8 +68,8 @@ class JournalLock:
 
 
 class SharedJournalLock(JournalFileOpenLock):
-    """As `JournalLock`, on a disk that machines share, where kernel locks may not be. A process
-    that is killed while it writes keeps it for 30 seconds.
+    """The lock of a journal on a disk that machines share: such a disk may have no kernel locks.
+    After a process was killed while it wrote, the others wait 30 seconds.
     """
 
     def acquire(self) -> bool:

@@ -86,7 +86,8 @@ class Sweeper:
         if not num_waiting and len(known) >= self._definition.num_trials:
             return False
         asked = ask(self._study, self._definition.parameters)
-        asked.set_user_attr(MACHINE, self._definition.machine)
+        if self._definition.machine:
+            asked.set_user_attr(MACHINE, self._definition.machine)
         self._trials.append(OpenTrial(asked, self._definition, self._sweep.name))
         return True
 

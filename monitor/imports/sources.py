@@ -21,7 +21,7 @@ EVENTS, MONITORS = "*tfevents*", "*monitor.csv"
 
 class Imported(NamedTuple):
     """The result for one source: a new run of `num_rows` rows, the run of an earlier import
-    (`has_more`: of which it lacks something), or the error.
+    (`has_more`: the files have rows that this run lacks), or the error.
     """
 
     source: Source

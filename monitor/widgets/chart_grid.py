@@ -219,8 +219,8 @@ class ChartGrid(Arranging):
             self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        """A double click shows all of the axis again, or enlarges the chart where it is shown. The
-        first of the two may have opened the run, in the list.
+        """A double click shows all of the axis again; where all of it is shown, it enlarges the
+        chart. If the first click was on the list of runs and opened this run, nothing happens.
         """
         is_double = event.chain == 2 and self._is_clicked
         self._is_clicked = event.chain == 1

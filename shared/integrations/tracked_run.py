@@ -425,7 +425,7 @@ class TrackedRun:
         try:
             session.run.write_manifest(self._manifest)
         except OSError as error:
-            # A file that is gone in the midst of writing: the folder is about to be.
+            # If a file vanishes while it is written, somebody is deleting the folder right now.
             if session.is_folder_deleted() or isinstance(error, FileNotFoundError):
                 return
             path, reason = session.run.manifest_path, error.strerror

@@ -8,7 +8,7 @@ other SIGBUS goes to the former handler, by default the one that ends the proces
 
 Other code of the process may set a handler of its own later: PyTorch Lightning resets all signals
 after a training, `faulthandler.enable` sets its own. `install_handler` takes the place back. pygame
-puts this handler back by `signal`, without its flags: the kernel then tells it of no address.
+puts this handler back by `signal`, without its flags: then the kernel does not pass the address.
 
 The layouts of `sigaction` and `siginfo_t` are those of Linux on 64-bit x86 and ARM. On other
 systems, macOS among them, nothing is installed.
@@ -107,7 +107,9 @@ _has_handed_on = False  # a fault that is none of ours has gone to the former ha
 
 
 def _on_fault(number: int, info: int, _context: int) -> None:
-    if not _has_handed_on and not _is_installed():  # without its flags: `info` tells nothing
+    if (
+        not _has_handed_on and not _is_installed()
+    ):  # installed without its flags: `info` is not filled
         GuardedMapping.install_handler()
         return  # the store is repeated
     code = ctypes.c_int.from_address(info + _CODE_OFFSET).value

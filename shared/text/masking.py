@@ -202,7 +202,7 @@ def _masked_option(match: re.Match[str]) -> str:
 
 
 def _secret_value(text: str, assigned: re.Match[str]) -> re.Match[str] | None:
-    """What is assigned to a secret name; None where the name or the value is no secret."""
+    """The value that follows a secret name; None if the name or its value is not secret."""
     name = assigned["name"]
     if not is_secret(name):
         return None

@@ -137,11 +137,11 @@ def test_a_filter_leaves_the_runs_that_the_monitors_list_would_show(runs):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--filter", "gamm>1"), "--filter gamm>1: "),
         (("--filter", "x", "--archived"), "write archived:yes in the filter"),
     ],
 )
-def test_a_wrong_filter_is_one_line(runs, options, told):
-    assert told in error_line("runs", *options)
+def test_a_wrong_filter_gives_one_line_of_error(runs, options, message):
+    assert message in error_line("runs", *options)
