@@ -314,6 +314,8 @@ def test_a_detached_program_prints_into_the_shortened_file(script):
     script("""
 for i in range(120_000):
     print("line", i, "x" * 80)
+    while i % 10_000 == 0 and b"line %d x" % i not in Path("console.log").read_bytes():
+        time.sleep(0.01)  # a busy relay would leave lines out
 console.stop()
 print("after")
 """, stdout=file, stderr=file).wait(60)  # fmt: skip
