@@ -75,6 +75,6 @@ def print_table(sweep: Sweep, table: SweepTable, took_s: float | None = None) ->
     took = "" if took_s is None else f", {format_duration(took_s)}"
     print_line(f"{sweep.name}: {summary(table, state)}{took}")
     lines = [draw_head(table, width)]
-    lines += [draw_trial(trial, table, width) for trial in ranked(table)]
+    lines += [draw_trial(trial, table, state, width) for trial in ranked(table)]
     for line in [*lines, *draw_importances(table, width)]:
         print_line("".join(text for text, _ in line).rstrip())

@@ -10,11 +10,10 @@ _MIN_WIDTH = 38  # cells of a pane below the charts
 _MIN_HEIGHT = 14  # rows of a screen from which there is room below the charts
 
 
-def toggled(wanted: Sequence[str], pane: str) -> tuple[str, ...]:
-    """`wanted` without `pane`, or with it as the latest choice."""
-    if pane in wanted:
-        return tuple(name for name in wanted if name != pane)
-    return (pane, *wanted)
+def toggled(wanted: Sequence[str], pane: str, is_shown: bool) -> tuple[str, ...]:
+    """`wanted` without `pane` where that is shown, else with it as the latest choice."""
+    others = tuple(name for name in wanted if name != pane)
+    return others if is_shown else (pane, *others)
 
 
 def shown_panes(

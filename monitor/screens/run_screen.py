@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -28,6 +29,7 @@ from ..session.settings import Settings
 from ..widgets.chart_grid import ChartGrid
 from ..widgets.key_line import KeyLine
 from ..widgets.legend import Legend
+from ..widgets.pane import Pane
 from ..widgets.run_head import NoticeLine, RunHead
 from ..widgets.run_panes import RunPanes
 from ..widgets.search_line import SearchLine
@@ -39,16 +41,12 @@ _KEYS = (
     ("?", "help"),
     ("tab", "pane"),
     ("enter", "enlarge"),
-    ("z", "zoom"),
-    (",.", "cursor"),
     ("esc", "all runs"),
     ("/", "find"),
     ("1-8", "panes"),
     ("r", "replay"),
-    ("y", "log"),
-    ("s", "smooth"),
-    ("a", "axis"),
 )
+_FIRST, _REST = _KEYS[:4], _KEYS[4:]  # between them, keys of the pane that has the focus
 
 
 class RunScreen(MonitorScreen):
@@ -175,6 +173,10 @@ class RunScreen(MonitorScreen):
     def on_unmount(self) -> None:
         self.feed.stop()
 
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        keys = event.widget.KEYS if isinstance(event.widget, Pane) else ()
+        self.query_one(KeyLine).keys = (*_FIRST, *keys[:2], *_REST, *keys[2:])
+
     def on_run_screen_view_arrived(self) -> None:
         looked = self.feed.take()
         is_first, self._looked = self._looked is None, looked
@@ -238,7 +240,8 @@ class RunScreen(MonitorScreen):
             self.post_message(self.Closed(self.run))
 
     def action_toggle_pane(self, pane: str) -> None:
-        self._panes.toggle(pane)
+        if why_not := self._panes.toggle(pane):
+            self.notify(why_not, timeout=3)
         self.change_settings(panes=self._panes.wanted)
         if not self.focused or not self.focused.display:
             self.focus_next()

@@ -7,16 +7,21 @@ import re
 from collections.abc import Sequence
 
 from ...shared.runs.sweep_folder import SweepState
-from ...shared.runs.sweep_table import SweepTable, SweepTrial
+from ...shared.runs.sweep_table import SweepTable, SweepTrial, TrialState
 from ..panels.run_summary import draw_bar
 from ..render.formatting import format_percent, format_value
 from ..render.lines import Line, fit, fit_line, fit_middle, line_width
 
-_SYMBOLS = {"waiting": "○", "running": "●", "finished": "✓", "pruned": "■", "failed": "✗"}
-_STYLES = {
-    "waiting": "dim", "running": "good", "finished": "done", "pruned": "quiet", "failed": "error",
-}  # fmt: skip
-_STATE_WIDTH, _DONE_WIDTH, _VALUE_WIDTH = 10, 7, 12
+UNFINISHED = "unfinished"  # a running trial of a sweep that nobody runs
+_LOOKS = {
+    "waiting": ("○", "dim"),
+    "running": ("●", "good"),
+    UNFINISHED: ("○", "quiet"),
+    "finished": ("✓", "done"),
+    "pruned": ("■", "quiet"),
+    "failed": ("✗", "error"),
+}
+_STATE_WIDTH, _DONE_WIDTH, _VALUE_WIDTH = 12, 7, 12
 _NUMBER_WIDTH = 4 + 4 + 1  # with the marks before it
 _MIN_SCORE_WIDTH, _MAX_SCORE_WIDTH, _WIDE = 9, 20, 100
 _MIN_MESSAGE_WIDTH, _KEY_WIDTH, _BAR_WIDTH = 12, 34, 20
@@ -47,8 +52,7 @@ def summary(table: SweepTable, state: SweepState, width: int = 1000) -> str:
     parts = [state, f"{num_ended} of {max(table.num_wanted, len(table.trials))} trials"]
     for name in ("running", "waiting", "pruned", "failed"):
         if count := table.count(name):
-            is_left = name == "running" and state != "running"
-            parts.append(f"{count} {'unfinished' if is_left else name}")
+            parts.append(f"{count} {_word(name, state)}")
     texts = [", ".join(parts), ", ".join(parts[:2])]
     best = table.best()
     if len(table.objectives) > 1 and best:
@@ -74,21 +78,26 @@ def draw_head(table: SweepTable, width: int) -> Line:
     return fit_line(line, width, "dim")
 
 
-def draw_trial(trial: SweepTrial, table: SweepTable, width: int, is_selected: bool = False) -> Line:
-    """One trial: its number, state and scores, and as many of its values as there is room for."""
+def draw_trial(
+    trial: SweepTrial, table: SweepTable, state: SweepState, width: int, is_selected: bool = False
+) -> Line:
+    """One trial of a sweep in `state`: its number, state and scores, and as many of its values as
+    there is room for.
+    """
     prefix = "cursor_" if is_selected else ""
     keys, key_width = columns_of(table, width)
-    style = f"{prefix}{_STYLES[trial.state]}"
+    word = _word(trial.state, state)
+    symbol, style = _LOOKS[word]
     score_style = f"{prefix}{'strong' if trial.state == 'finished' else 'dim'}"
     line: Line = [
         ("▌" if is_selected else " ", f"{prefix}focus"),
         (BEST if trial.is_best else " ", f"{prefix}focus"),
         (f" {trial.number:>4}  ", f"{prefix}text"),
-        (f"{_SYMBOLS[trial.state]} {fit(trial.state, _STATE_WIDTH - 1)}", style),
+        (f"{symbol} {fit(word, _STATE_WIDTH - 2)}", f"{prefix}{style}"),
     ]
     for text, cells in zip(_scores(trial, table), score_widths(table, width), strict=True):
         line.append((f" {fit(text, cells, '>')}", score_style))
-    done = format_percent(trial.done) if trial.state == "running" else ""
+    done = format_percent(trial.done) if word == "running" else ""
     line.append((fit(done, _DONE_WIDTH, ">"), f"{prefix}dim"))
     for key in keys:
         text = _value(trial.values.get(key))
@@ -144,6 +153,10 @@ def draw_values(trial: SweepTrial, table: SweepTable, width: int) -> list[Line]:
     if trial.runs:
         lines.append([(f" {fit_middle('  '.join(trial.runs), width - 2)}", "dim")])
     return lines
+
+
+def _word(trial_state: TrialState, state: SweepState) -> str:
+    return UNFINISHED if trial_state == "running" and state != "running" else trial_state
 
 
 def _scores(trial: SweepTrial, table: SweepTable) -> Sequence[str]:

@@ -51,6 +51,7 @@ class ChartGrid(Arranging):
         Binding("S", "smooth(-1)", "smooth more, less", tooltip="smooth less"),
         Binding("d", "difference", "differences to the reference"),
     ]
+    KEYS = (("z", "zoom"), (",.", "cursor"), ("y", "log"), ("s", "smooth"), ("a", "axis"))
 
     class OptionsChanged(Message):
         """Somebody wants the charts otherwise."""

@@ -19,7 +19,7 @@ from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
 from ..panels.event_lines import matching
 from ..panels.run_table import short_name
-from ..render.formatting import UNKNOWN, format_relative, format_written
+from ..render.formatting import UNKNOWN, counted, format_relative, format_written
 from ..render.lines import Line, boxed, fit, fit_middle, line_width
 from ..render.scroll import scrollbar
 from ..runs.reading.run_description import Description, Setting, comparable
@@ -330,7 +330,7 @@ class ConfigPanel(Pane):
             more = num_more(self._watched, width - 4)
             words += f", {more} of them without room" if more else ""
         if self.words:
-            title.append((f"  /{' '.join(self.words)}: {num_found} lines", "focus"))
+            title.append((f"  /{' '.join(self.words)}: {counted(num_found, 'line')}", "focus"))
         elif words and line_width(title) + len(words) + 8 <= width:
             title.append((f"  {words}", "dim"))
         return title

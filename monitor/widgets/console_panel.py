@@ -29,6 +29,8 @@ class ConsolePanel(ScrollingPane):
         Binding("f", "fold", "fold tracebacks, or unfold them"),
     ]
 
+    KEYS = (*ScrollingPane.KEYS, (",.", "line"), ("w", "wrap"), ("f", "fold"))
+
     wraps: var[bool] = var(False, init=False)
     is_folded: var[bool] = var(True, init=False)
     selected: var[str] = var("", init=False)  # the line, with its time
@@ -105,6 +107,9 @@ class ConsolePanel(ScrollingPane):
         row = self.line_at(click.y)
         if row is not None:
             self._choose(self.found().line_at(row))
+
+    def on_resize(self) -> None:
+        self._show_selected()
 
     def watch_selected(self) -> None:
         self.redraw()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 from textual import events
+from textual.reactive import var
 from textual.widgets import Input
 
 from ..render.lines import Line, line_width, spread
@@ -16,9 +17,11 @@ from .drawing import Drawing
 class KeyLine(Drawing):
     """Keys and what they do, as many as fit; the first stay longest."""
 
+    keys: var[tuple[tuple[str, str], ...]] = var((), init=False)
+
     def __init__(self, keys: Sequence[tuple[str, str]]) -> None:
         super().__init__(id="keys")
-        self._keys = tuple(keys)
+        self.keys = tuple(keys)
         self._modes = ""
         self._places: list[tuple[int, str, str]] = []  # first cell, keys, what they do
 
@@ -27,6 +30,9 @@ class KeyLine(Drawing):
         if modes != self._modes:
             self._modes = modes
             self.redraw()
+
+    def watch_keys(self) -> None:
+        self.redraw()
 
     def on_click(self, event: events.Click) -> None:
         """A key is pressed by a click on it, or on what it does."""
@@ -43,7 +49,7 @@ class KeyLine(Drawing):
         room = width - line_width(modes)
         modes = modes if room > width // 3 else []
         self._places = []
-        for key, what in self._keys:
+        for key, what in self.keys:
             piece: Line = [(key, "bar_strong"), (f" {what}  ", "bar_dim")]
             if line_width(line) + line_width(piece) - 2 * (not modes) <= room:
                 self._places.append((line_width(line), key, what))

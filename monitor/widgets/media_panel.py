@@ -50,6 +50,7 @@ class MediaPanel(Pane):
         Binding("S", "sort(0)", "sort a table the other way round"),
         Binding("space", "pause", "pause an episode, and go on"),
     ]
+    KEYS = (("←→", "step"), ("[]", "next"), ("s", "sort"))
 
     class Loaded(Message):
         """A file was read."""
@@ -98,7 +99,8 @@ class MediaPanel(Pane):
         if file is None:
             words = "nothing was logged by then"
             if self._num_elsewhere:
-                words = f"{self._num_elsewhere} files, which are shown on the run's machine only"
+                files = counted(self._num_elsewhere, "file")
+                words = f"{files}, shown on the run's machine only"
             body: list[Line] = [[(fit(words, width - 4), "dim")]]
             return boxed([("media", "text")], body, width, height, self.border)
         self._load(file)

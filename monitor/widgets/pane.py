@@ -18,6 +18,8 @@ class Pane(Drawing, can_focus=True):
         Binding("enter", "enlarge", "enlarge, and make small again"),
     ]
 
+    KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()  # those of its own that matter most
+
     is_enlarged: var[bool] = var(False, init=False)
 
     class Enlarged(Message):

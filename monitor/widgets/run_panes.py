@@ -97,13 +97,17 @@ class RunPanes(Vertical):
         self.query_one("#bottom").display = shown != ("charts",)
         self.set_class("charts" not in shown, "-no-charts")
 
-    def toggle(self, pane: str) -> None:
-        """Want a pane, or no longer."""
-        self.wanted = toggled(self.wanted, pane)
-        config = self.query_one(ConfigPanel)
-        if pane == config.id and config.display:  # it is opened to be read
-            config.redraw()
-            config.focus()
+    def toggle(self, name: str) -> str:
+        """Show a pane, or no longer. Returns why it is not shown; nothing where it is."""
+        pane = self.query_one(f"#{name}", Pane)
+        was_shown = pane.display
+        self.wanted = toggled(self.wanted, name, was_shown)
+        if was_shown == pane.display:
+            return self._why_not(name)
+        if pane.display and isinstance(pane, ConfigPanel):  # it is opened to be read
+            pane.redraw()
+            pane.focus()
+        return ""
 
     def read_events(self) -> None:
         """Enlarge what happened."""
@@ -156,6 +160,13 @@ class RunPanes(Vertical):
         if message.options.cursor != self._cursor:
             self._cursor = message.options.cursor
             self.query_one(ConsolePanel).go_to(self.grid.board.wall_ns_at_cursor())
+
+    def _why_not(self, name: str) -> str:
+        if any(pane.is_enlarged for pane in self.query(Pane)):
+            return "enter makes the enlarged pane small"
+        if name in self._empty():
+            return f"{name}: nothing to show"
+        return "" if name == "charts" else f"{name}: no room below the charts"
 
     def _empty(self) -> list[str]:
         """The panes that have nothing to say."""

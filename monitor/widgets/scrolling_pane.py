@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.reactive import var
 
 from ..panels.event_lines import matching
+from ..render.formatting import counted
 from ..render.lines import Line, boxed
 from ..render.scroll import scrollbar
 from .pane import Pane
@@ -25,6 +26,8 @@ class ScrollingPane(Pane):
         Binding("home,g", "scroll(100000)", "the oldest, the newest line"),
         Binding("end,G", "scroll(-100000)", "the oldest, the newest line"),
     ]
+
+    KEYS = (("↑↓", "scroll"),)
 
     # Lines between the end of what is shown and the newest one; 0 follows what comes.
     lines_back: var[int] = var(0, init=False)
@@ -54,7 +57,7 @@ class ScrollingPane(Pane):
         back = len(lines) - end
         title: Line = [(str(self.id), "text")]
         if self.words:
-            title.append((f"  /{' '.join(self.words)}: {len(lines)} lines", "focus"))
+            title.append((f"  /{' '.join(self.words)}: {counted(len(lines), 'line')}", "focus"))
         if back:
             title.append((f"  {back} newer below", "dim"))
         excuse = "nothing found" if self.words else self.excuse

@@ -80,7 +80,8 @@ class TrialsTable(Drawing, can_focus=True):
         self._start = window_start(self._place, self._start, room, len(self._trials))
         shown = self._trials[self._start : self._start + room]
         lines = [
-            draw_trial(trial, table, width - 1, trial.number == self.selected) for trial in shown
+            draw_trial(trial, table, self._view.state, width - 1, trial.number == self.selected)
+            for trial in shown
         ]
         bar = scrollbar(self._start, room, len(self._trials), room)
         rows = [line + mark for line, mark in zip(lines, bar, strict=False)]

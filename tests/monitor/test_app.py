@@ -37,6 +37,7 @@ from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.chart_grid import ChartGrid
+from operant.monitor.widgets.console_panel import ConsolePanel
 from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
 from operant.monitor.widgets.pane import Pane
@@ -533,6 +534,45 @@ async def test_digits_show_and_hide_panes_and_the_choice_is_kept(tmp_path):
             if not hidden:
                 await pilot.press("2")
                 await until(pilot, lambda: "where the time" not in screen_text(pilot.app))
+
+
+async def test_a_digit_of_a_pane_that_had_no_room_shows_it():
+    source = StillRun(replace(make_view(), console=("12:00:00.000 printed",)))
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "where the time"))
+        assert "printed" not in screen_text(app)
+        await pilot.press("5")
+        await until(pilot, shows(pilot, "printed"))
+        await pilot.press("5")
+        await until(pilot, lambda: "printed" not in screen_text(app))
+
+
+async def test_a_digit_of_a_pane_that_cannot_be_shown_says_why():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+
+    def told(words):
+        return lambda: any(words in note.message for note in app._notifications)
+
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("8")
+        await until(pilot, told("media: nothing to show"))
+        await pilot.resize_terminal(80, 12)
+        await pilot.press("5")
+        await until(pilot, told("console: no room below the charts"))
+
+
+async def test_the_last_row_has_the_keys_of_the_pane_that_has_the_focus():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, shows(pilot, "z zoom", "s smooth"))
+        await pilot.press("5")
+        app.screen.query_one(ConsolePanel).focus()
+        await until(pilot, shows(pilot, "w wrap", "f fold"))
+        assert "z zoom" not in screen_text(app)
 
 
 async def test_space_holds_the_screen_still_and_goes_on():

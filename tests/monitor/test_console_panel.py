@@ -132,7 +132,7 @@ async def test_a_line_that_was_found_is_shown_among_the_others(app):
         await until(pilot, shows(pilot, "line 199."))
         panel(app).focus()
         await pilot.press("slash", *"LINE 143", "enter")
-        await until(pilot, shows(pilot, "/LINE 143: 1 lines", "line 143."))
+        await until(pilot, shows(pilot, "/LINE 143: 1 line", "line 143."))
         assert "line 144." not in screen_text(app)
         await pilot.press("comma", "escape")
         await until(pilot, shows(pilot, "line 143.", "line 144.", "newer below"))
@@ -152,6 +152,17 @@ async def test_tracebacks_fold_and_long_lines_wrap(app, source):
         await pilot.press("w")
         await until(pilot, lambda: screen_text(app).count("yyyyyyyyyy") > 2)
         assert screen_text(app).count("y") >= 200
+
+
+async def test_a_selected_line_stays_in_view_when_the_terminal_changes(app):
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, shows(pilot, "line 199."))
+        panel(app).focus()
+        await pilot.press(*["comma"] * 9)
+        await until(pilot, lambda: selected(app) == "line 191.")
+        await pilot.resize_terminal(100, 22)
+        await until(pilot, lambda: panel(app).size.height < 10)
+        await until(pilot, shows(pilot, "line 191."))
 
 
 async def test_in_a_replay_it_is_the_console_of_that_moment(app):

@@ -35,8 +35,11 @@ def test_there_is_always_a_pane_and_none_that_nobody_wants(wanted, empty, width,
 
 def test_the_latest_choice_has_room_before_others():
     assert shown_panes(("charts", "time", "events"), (), 60, 24) == ("charts", "time")
-    assert shown_panes(toggled(("charts", "time"), "console"), (), 60, 24) == ("charts", "console")
-    assert toggled(("charts", "console"), "console") == ("charts",)
+    assert shown_panes(toggled(("charts", "time"), "console", False), (), 60, 24) == (
+        "charts",
+        "console",
+    )
+    assert toggled(("charts", "console"), "console", True) == ("charts",)
     assert shown_panes(("charts", "events"), (), 80, 12) == ("charts",)
 
 

@@ -62,7 +62,10 @@ def test_a_score_that_is_no_number_stands_behind_all_others(score):
 @pytest.mark.parametrize("objectives", [1, 2])
 def test_every_row_is_as_wide_as_the_screen(width, objectives):
     table = made_up_table(num_objectives=objectives)
-    lines = [draw_head(table, width), *(draw_trial(t, table, width) for t in table.trials)]
+    lines = [
+        draw_head(table, width),
+        *(draw_trial(t, table, "running", width) for t in table.trials),
+    ]
     assert {line_width(line) for line in lines} == {width}
     assert len(columns_of(table, width)[0]) >= 1
 
@@ -76,19 +79,34 @@ def test_the_key_that_matters_most_has_the_first_column():
 
 def test_a_row_says_what_a_trial_gave():
     table = made_up_table()
-    row = text_of(draw_trial(table.trials[2], table, 120))
+    row = text_of(draw_trial(table.trials[2], table, "running", 120))
     assert row.startswith(" ★    2  ✓ finished")
     assert "120.0" in row
-    assert "42.0%" in text_of(draw_trial(table.trials[3], table, 120))
-    assert "99.00" in text_of(draw_trial(table.trials[3], table, 120))
-    assert "worse than the median" in text_of(draw_trial(table.trials[4], table, 160))
-    assert "★" not in text_of(draw_trial(table.trials[4], table, 120))
+    assert "42.0%" in text_of(draw_trial(table.trials[3], table, "running", 120))
+    assert "99.00" in text_of(draw_trial(table.trials[3], table, "running", 120))
+    assert "worse than the median" in text_of(draw_trial(table.trials[4], table, "running", 160))
+    assert "★" not in text_of(draw_trial(table.trials[4], table, "running", 120))
 
 
 def test_a_waiting_trial_may_have_but_some_values():
     table = made_up_table()
     waiting = replace(table.trials[0], state="waiting", scores=None, values={"odd": 1})
-    assert "○ waiting" in text_of(draw_trial(waiting, table, 120))
+    assert "○ waiting" in text_of(draw_trial(waiting, table, "running", 120))
+
+
+def test_a_trial_that_nobody_goes_on_with_is_unfinished():
+    table = made_up_table()
+    row = text_of(draw_trial(table.trials[3], table, "interrupted", 120))
+    assert "○ unfinished" in row
+    assert "42.0%" not in row
+
+
+def test_columns_stand_below_their_names():
+    table = made_up_table()
+    head = text_of(draw_head(table, 120))
+    row = text_of(draw_trial(table.trials[2], table, "running", 120))
+    end = head.index("return↑") + len("return↑")
+    assert row[:end].endswith("120.0")
 
 
 def test_the_summary_counts():

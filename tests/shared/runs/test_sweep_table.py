@@ -76,7 +76,7 @@ def test_what_is_no_number_is_no_share_and_no_value_is_a_list():
         draw_importances(table, width)
         draw_head(table, width)
         draw_values(table.trials[0], table, width)
-        assert len([draw_trial(trial, table, width) for trial in ranked(table)]) > 1
+        assert len([draw_trial(trial, table, "running", width) for trial in ranked(table)]) > 1
     json.dumps(table.as_json(), allow_nan=False)
 
 
