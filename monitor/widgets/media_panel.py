@@ -99,8 +99,7 @@ class MediaPanel(Pane):
         if file is None:
             words = "nothing was logged by then"
             if self._num_elsewhere:
-                files = counted(self._num_elsewhere, "file")
-                words = f"{files}, shown on the run's machine only"
+                words = f"{counted(self._num_elsewhere, 'file')}, shown on the run's machine only"
             body: list[Line] = [[(fit(words, width - 4), "dim")]]
             return boxed([("media", "text")], body, width, height, self.border)
         self._load(file)

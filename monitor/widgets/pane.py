@@ -10,6 +10,8 @@ from textual.reactive import var
 
 from .drawing import Drawing
 
+Keys = tuple[tuple[str, str], ...]  # and what they do, as the last row has them
+
 
 class Pane(Drawing, can_focus=True):
     """A drawing that `tab` reaches and `enter` enlarges over the others."""
@@ -18,7 +20,7 @@ class Pane(Drawing, can_focus=True):
         Binding("enter", "enlarge", "enlarge, and make small again"),
     ]
 
-    KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()  # those of its own that matter most
+    KEYS: ClassVar[Keys] = ()  # those of its own that matter most
 
     is_enlarged: var[bool] = var(False, init=False)
 

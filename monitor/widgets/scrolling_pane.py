@@ -12,7 +12,7 @@ from ..panels.event_lines import matching
 from ..render.formatting import counted
 from ..render.lines import Line, boxed
 from ..render.scroll import scrollbar
-from .pane import Pane
+from .pane import Keys, Pane
 
 
 class ScrollingPane(Pane):
@@ -27,7 +27,7 @@ class ScrollingPane(Pane):
         Binding("end,G", "scroll(-100000)", "the oldest, the newest line"),
     ]
 
-    KEYS = (("↑↓", "scroll"),)
+    KEYS: ClassVar[Keys] = (("↑↓", "scroll"),)
 
     # Lines between the end of what is shown and the newest one; 0 follows what comes.
     lines_back: var[int] = var(0, init=False)
