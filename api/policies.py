@@ -137,6 +137,8 @@ class Policy:
             obs, masks = _split(obs)
             action_masks = masks if action_masks is None else action_masks
         rows, is_one = self._rows(obs)
+        if rows.is_floating_point() and not rows.isfinite().all():
+            raise UsageError("obs has NaN or infinity")
         if num_choices:
             rows = torch.cat([rows.float(), self._masks(action_masks, len(rows), num_choices)], -1)
         elif action_masks is not None:
@@ -175,6 +177,8 @@ class Policy:
         if space is not None and not hasattr(space, "low") and not is_flat:  # a Box has bounds
             try:
                 numbers, is_one = flat_rows(space, obs)
+            except EnvError as error:
+                raise UsageError(f"obs is not of {self.env}: {error}") from None
             except (TypeError, ValueError, KeyError, IndexError, AttributeError):
                 problem = obs_problem(obs, space).removeprefix("gives ")
                 problem = problem or "its parts have several lengths"
@@ -185,6 +189,8 @@ class Policy:
         if tensor.is_complex():
             raise UsageError(f"obs has {tensor.dtype}: expected {size} real numbers")
         is_of_space = tuple(tensor.shape) == getattr(space, "shape", None)
+        if tensor.is_floating_point() and getattr(space, "dtype", None) == np.uint8:
+            raise UsageError(f"obs has {tensor.dtype}: {self.env} gives uint8, 0 to 255")
         is_batch = tensor.ndim > 1 and len(tensor) == 1 and not is_of_space
         is_one = tensor.numel() == size and not is_batch
         num_rows = 1 if is_one or not tensor.ndim else len(tensor)
@@ -375,8 +381,7 @@ def evaluate(
 
 
 def _in_words(spec: Any) -> str:
-    masks = mask_size(spec)
-    seen = f"{spec.obs_size - masks} observations" + (" and action masks" if masks else "")
+    seen = f"{num_numbers(spec)} observations" + (" and action masks" if mask_size(spec) else "")
     return f"{seen} and {spec.actions}"
 
 

@@ -95,6 +95,10 @@ def train(
     exceptions of training are raised after the run is marked as failed.
     """
     check_argument("detach", detach, bool, "True or False")
+    if "callback" in settings:  # as in Stable-Baselines3
+        raise UsageError(
+            "callback: did you mean callbacks, a list, as callbacks=[StopAtReturn(475)]?"
+        )
     check_argument("hardware", hardware, str, "the name of an overlay, or its file")
     resumed = None if resume is None else listed(folder_of(resume))
     former = flat_keys(resumed.manifest().get("config", {})) if resumed else {}

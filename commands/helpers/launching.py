@@ -194,7 +194,7 @@ def _resumed_run(
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(
             f"{run.id} is complete at {checkpoint.env_steps} env steps; total_env_steps = "
-            f"{2 * config.total_env_steps} would continue it"
+            f"{2 * max(config.total_env_steps, checkpoint.env_steps)} would continue it"
         )
     check(config)
     lock = RunLock(run.lock_path, rank)

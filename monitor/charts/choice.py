@@ -11,6 +11,7 @@ from ...shared import Metric
 from ...shared.page.schema import QUANTILES
 from ..render.formatting import (
     UNKNOWN,
+    counted,
     format_count,
     format_difference,
     format_relative,
@@ -213,7 +214,7 @@ def _of_runs(name: str, run: ShownRun, curve: Curve, cursor: float | None) -> tu
     interval = ""
     if num_runs > 1 and low is not None and mean is not None and high is not None:
         interval = interval_text(Middle(mean, low, high, num_runs), history.spread)
-    return f"{num_runs} of {len(history.members)} runs", interval
+    return f"{num_runs} of {counted(len(history.members), 'run')}", interval
 
 
 def _value(

@@ -16,6 +16,7 @@ from .event_files import EventFiles
 from .imported_run import IMPORTED_BYTES, IMPORTED_FROM, Source, import_run, num_bytes
 from .wandb_folder import WandbFolder
 
+MAX_DEPTH = 64  # of folders below the one that is imported
 EVENTS, MONITORS = "*tfevents*", "*monitor.csv"
 
 
@@ -37,6 +38,8 @@ def import_all(path: Path) -> Iterator[Imported]:
         sources = list(_sources(path))
     except OSError as error:
         raise UsageError(_in_words(error)) from None
+    except RecursionError:  # of pathlib, which looks for event files
+        raise UsageError(f"{path}: folders are nested too deeply") from None
     yield from map(_imported, sources)
     if not sources:
         raise UsageError(f"{path} has nothing that can be imported: {_KNOWN}")
@@ -98,7 +101,7 @@ def _sources(path: Path) -> Iterator[Source]:
         yield CsvLog(path)
 
 
-def _sources_in(folder: Path) -> Iterator[Source]:
+def _sources_in(folder: Path, depth: int = 0) -> Iterator[Source]:
     if logs := _files(folder.glob("run-*.wandb")):
         yield from map(WandbFolder, logs)
     elif any(folder.glob(EVENTS)):
@@ -107,12 +110,12 @@ def _sources_in(folder: Path) -> Iterator[Source]:
         yield CsvLog(tables[0])
     elif monitors := _files(folder.glob(MONITORS)):
         yield MonitorLogs(folder, monitors)
-    else:
+    elif depth < MAX_DEPTH:
         for inner in sorted(folder.iterdir()):
             # wandb links `latest-run`. Folders of other users are passed over.
             with contextlib.suppress(PermissionError):
                 if inner.is_dir() and not inner.is_symlink() and not _is_run(inner):
-                    yield from _sources_in(inner)
+                    yield from _sources_in(inner, depth + 1)
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...shared import Event
+from ...shared.console.console_file import time_of, wall_ns_of
 from ..runs.reading.file_tail import last_traceback
 from ..runs.reading.run_view import RunView
 
@@ -22,9 +23,15 @@ def failure_events(view: RunView) -> tuple[Event, ...] | None:
     if traceback is None and not printed:
         return None
     if traceback is None:
-        newest_ns = max((event.wall_ns for event in view.events), default=0)
-        traceback = Event(0, newest_ns, "error", printed)
+        traceback = Event(0, _last_printed_ns(view), "error", printed)
         return (*view.events, traceback)
     if printed.rstrip().endswith(traceback.text.rstrip()[-60:]):
         traceback = replace(traceback, text=printed)
     return (*(event for event in view.events if event.number != traceback.number), traceback)
+
+
+def _last_printed_ns(view: RunView) -> int:
+    try:
+        return wall_ns_of(time_of(view.console[-1]))
+    except ValueError:  # lines of version 0.2.0 have no times
+        return max((event.wall_ns for event in view.events), default=0)

@@ -56,8 +56,8 @@ class RunScreen(MonitorScreen):
         Binding("escape,backspace", "back", "make small again, or back to all runs"),
         Binding("tab", "app.focus_next", "next, previous pane"),
         Binding("shift+tab", "app.focus_previous", "next, previous pane"),
-        *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES))
-          for i, pane in enumerate(PANES, 1)),
+        *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES),
+                  tooltip=f"show or hide the pane: {pane}") for i, pane in enumerate(PANES, 1)),
         Binding("slash", "find", "find charts, events, console lines, keys"),
         Binding("0", "reset", "charts as they come; again: the panes"),
         Binding("space", "pause", "pause and go on; play the replay"),

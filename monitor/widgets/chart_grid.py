@@ -169,7 +169,8 @@ class ChartGrid(Arranging):
     def action_difference(self) -> None:
         shows_difference = not self.options.shows_difference
         self.options = replace(self.options, shows_difference=shows_difference)
-        if shows_difference and not any(run.is_reference for run in self.board.runs):
+        runs = self.board.runs  # none while they are read
+        if shows_difference and runs and not any(run.is_reference for run in runs):
             self._say("there is no reference; p in the list pins one")
 
     def watch_selected(self) -> None:

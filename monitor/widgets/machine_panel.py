@@ -8,7 +8,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from ..render.formatting import UNKNOWN, format_bytes, format_percent
+from ..render.formatting import UNKNOWN, counted, format_bytes, format_percent
 from ..render.lines import Line, boxed, fit, line_width
 from ..runs.machine.gpus import ALARMING
 from ..runs.machine.machine import DiskSample, GpuProcess, GpuSample, MachineSample
@@ -366,9 +366,8 @@ def _disk_rows(disk: DiskSample | None, width: int) -> list[Line]:
 
 
 def _process_words(newest: MachineSample) -> str:
-    words = f"{newest.num_processes} processes, {newest.num_threads} threads"
-    if newest.num_processes == 1:
-        words = f"1 process, {newest.num_threads} threads"
+    processes = "1 process" if newest.num_processes == 1 else f"{newest.num_processes} processes"
+    words = f"{processes}, {counted(newest.num_threads, 'thread')}"
     return words if newest.load is None else f"{words}; load {newest.load:.1f}"
 
 

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import UsageError
+from ..text.harmless import one_line
 from ..text.masking import masked_arguments
 from ..text.plain_values import described_error
 from .begin import Wanted, begin_run
@@ -34,6 +35,7 @@ from .wandb_values import logged_values
 
 LOOK_EVERY_S = 0.05  # whether the command has ended
 PATIENCE_S = 2.0  # for the last messages of its processes
+MAX_ERROR_CHARACTERS = 200
 _SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
 _DETAILS = ("name", "project", "notes", "group", "job_type", "tags")  # that a message may set
 
@@ -65,7 +67,7 @@ def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]
         if not log.num_logged:
             run.log({})  # a row without numbers says how long the command took
             say(f"the run has no metrics: nothing was logged through {_LIBRARIES}")
-        run.end(_ending_of_code(code))
+        run.end(_ending_of_code(code, log.error))
     return code if code >= 0 else 128 - code
 
 
@@ -79,6 +81,7 @@ class _CapturedLog:
         self._run = run
         self._events = EventRecorder(run)
         self.num_logged = 0
+        self.error = ""  # the exception that ended the newest of the processes that failed
 
     def take(self, line: bytes) -> None:
         """Log one message. Nothing that a process sends ends the capture."""
@@ -107,6 +110,8 @@ class _CapturedLog:
             run.summary.update(logged_values(message["summary"], Path()))
         if "metric" in message:
             run.define_metric(message["metric"], message["step_metric"])
+        if "error" in message:
+            self.error = one_line(message["error"], MAX_ERROR_CHARACTERS)
         if "alert" in message:
             run.alert(message["alert"], message["text"], message["level"])
         if "warning" in message:
@@ -121,8 +126,12 @@ def _name_of(command: Sequence[str]) -> str:
     return Path(script or command[0]).stem
 
 
-def _ending_of_code(code: int) -> Ending:
-    """`code` is that of `Popen`: minus the number of a signal that killed the process."""
+def _ending_of_code(code: int, error: str) -> Ending:
+    """`code` is that of `Popen`: minus the number of a signal that killed the process. `error` is
+    an exception that may have ended it.
+    """
+    if code == 1 and error:  # as Python ends then
+        return Ending("failed", code, error)
     if code >= 0:
         return ending_of(SystemExit(code))
     name = signal.Signals(-code).name if -code in list(signal.Signals) else f"signal {-code}"

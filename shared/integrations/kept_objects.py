@@ -57,7 +57,9 @@ class KeptObjects:
                 return {f"{name}/{key}": number for key, number in found.items()}
         except Exception:
             pass
-        self._warn(name, f"'{name}' is a {type(value).__name__}, no number: it is not kept")
+        self._warn(
+            name, f"'{name}' is no number, but of type {type(value).__name__}: it is not kept"
+        )
         return {}
 
 

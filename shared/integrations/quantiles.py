@@ -14,7 +14,8 @@ def names_and_values(values: Any) -> dict[str, float]:
     import numpy as np
 
     numbers = finite(values)
-    return _named(np.percentile(numbers, list(QUANTILES.values()))) if numbers.size else {}
+    with np.errstate(over="ignore"):  # between the largest numbers of both signs
+        return _named(np.percentile(numbers, list(QUANTILES.values()))) if numbers.size else {}
 
 
 def finite(values: Any) -> Any:

@@ -301,5 +301,6 @@ def _speed_between(older: Snapshot | None, newer: Snapshot) -> float | None:
     """Env steps per second from one publish to a later one; None where they do not tell."""
     if older is None or older.publish == newer.publish or min(older.env_steps, newer.env_steps) < 0:
         return None
-    seconds = max((newer.monotonic_ns - older.monotonic_ns) / 1e9, 1e-9)
-    return (newer.env_steps - older.env_steps) / seconds
+    seconds = (newer.monotonic_ns - older.monotonic_ns) / 1e9
+    # Rows that were imported without times are all of one moment.
+    return (newer.env_steps - older.env_steps) / seconds if seconds > 0 else None

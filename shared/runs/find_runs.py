@@ -86,6 +86,8 @@ def find_run(wanted: str) -> Run:
             [run for run in runs if names[run] == wanted]
             or [run for run in runs if name_in(run.id) == wanted]
             or [run for run in runs if wanted in run.id or wanted in names[run]]
+            # A captured script's run gets its name after its id.
+            or [run for run in runs if run.manifest().get("name") == wanted]
         )
     if len(matches) == 1:
         return matches[0]
@@ -122,7 +124,10 @@ def latest_run() -> Run:
 
 
 def no_runs_text() -> str:
-    return f"no runs in {runs_folder()} yet; `operant train` starts one"
+    return (
+        f"no runs in {runs_folder()} yet; `operant train` starts one, and "
+        "`operant capture -- COMMAND` keeps any other program's"
+    )
 
 
 def _made(folder: Path) -> tuple[str, int]:

@@ -67,7 +67,8 @@ _ASSIGNED = re.compile(
 _VALUE = re.compile(
     r"""(?!(?:None|null|[Tt]rue|[Ff]alse)\b)(?:
     [rbf]{0,2}(?P<quote>"{3}|'{3}|["'])(?:\\.|(?!(?P=quote))[^\\\n])*(?P=quote)
-    |\\"(?:\\{3}.|(?!\\"|\\{3})[^\n])*\\"|\[[^\]\n]*\]|[^\s,;&]+)""",
+    |\\"(?:\\{3}.|(?!\\"|\\{3})[^\n])*\\"|\[[^\]\n]*\]
+    |(?:[^\s,;&]|[,;&](?!\s|$|[A-Za-z_][\w.-]{0,100}[ \t]{0,9}[=:]))+)""",
     re.VERBOSE,
 )
 # Headers of several fields: `Cookie: a=x; b=y`, `Authorization: Digest username="x", response="y"`.
@@ -78,6 +79,8 @@ _LOOKS_SECRET = re.compile(
     r"\b("
     r"(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe
     r"|(hf|api_org|npm|whsec|dckr_pat|github_pat|wandb_v1)_[A-Za-z0-9_-]{16,}"
+    r"|(gsk|r8|glsa|shpat|dop_v1)_[A-Za-z0-9_-]{16,}|(nvapi|glrt)-[A-Za-z0-9_-]{16,}"
+    r"|hvs\.[A-Za-z0-9_-]{16,}|ATATT3[A-Za-z0-9_=-]{16,}"
     r"|gh[pousr]_[A-Za-z0-9]{16,}|glpat-[A-Za-z0-9_-]{16,}|pypi-[A-Za-z0-9_-]{16,}"
     r"|A[KS]IA[A-Z0-9]{12,}"
     r"|xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"
@@ -107,7 +110,7 @@ _BEGINNINGS = (
     "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "hf_", "api_org_", "npm_", "whsec_", "wandb_v1_",
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "pypi-", "akia", "asia", "xox", "xapp-",
     "aiza", "ya29.", "gocspx-", "sg.", "eyj", "hooks.slack", "webhooks/", "sig",
-    ":aa", "bot",
+    ":aa", "bot", "gsk_", "r8_", "glsa_", "shpat_", "dop_v1_", "nvapi-", "glrt-", "hvs.", "atatt3",
 )  # fmt: skip
 _MIN_SECRET_CHARACTERS = 8  # a shorter value of the environment occurs by chance
 _FOLDERS = ("PWD", "OLDPWD")  # of a shell; `pwd` elsewhere is a password

@@ -241,6 +241,15 @@ def test_what_a_callback_raises_fails_the_run_with_its_traceback_and_a_checkpoin
     assert heard.heard[-1] == ("end", iteration, "failed")
 
 
+def test_a_hook_that_returns_false_says_how_to_stop(line):
+    class Stops:
+        def on_iteration(self, run):
+            return False
+
+    with pytest.raises(operant.UsageError, match=r"on_iteration returned False; write run\.stop"):
+        operant.train(line, total_env_steps=640, callbacks=[Stops()], **EVERY)
+
+
 def test_an_error_in_training_is_told_to_callbacks(line):
     class Breaks(line):
         def step(self, action):
@@ -255,8 +264,9 @@ def test_an_error_in_training_is_told_to_callbacks(line):
         def step(self, action):
             return super().step(action) if self.step_number < 5 else 1 / 0
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as raised:
         operant.train(BreaksLater, total_env_steps=64, callbacks=[heard], **SMALL)
+    assert "raised by step of environment 0 of own/BreaksLater" in raised.value.__notes__
     assert heard.heard == [("start", 0, "running"), ("end", 0, "failed")]
 
 

@@ -203,6 +203,10 @@ def test_a_loaded_policy_takes_what_the_environment_gives(tmp_path):
         policy.act({"camera": obs["camera"][0]})
     with pytest.raises(operant.UsageError, match=r"observation\['camera'\] of shape \(3,\)"):
         policy.act({**of_rank(obs, 0), "camera": np.zeros(3)})
+    scaled = (obs["camera"] / 255).astype(np.float32)
+    for given in ({**obs, "camera": scaled}, {**of_rank(obs, 0), "camera": scaled[0]}):
+        with pytest.raises(operant.UsageError, match="a part has float32, and its space uint8"):
+            policy.act(given)
 
 
 def test_numbers_of_a_discrete_observation_are_taken_as_they_are():

@@ -34,6 +34,8 @@ def test_a_wrong_observation_is_said_in_one_line(policy):
         policy.act(np.zeros((2, 3)))
     with pytest.raises(operant.UsageError, match=r"obs has torch\.complex64: expected 1 real"):
         policy.act(np.ones(1, np.complex64))
+    with pytest.raises(operant.UsageError, match="obs has NaN or infinity"):
+        policy.act(np.full((3, 1), np.nan))
     with pytest.raises(operant.UsageError, match="obs is a dict: expected an array"):
         policy.act({"a": 1})
     with pytest.raises(operant.UsageError, match=r"obs is a list: expected .* 1 numbers, or a b"):

@@ -140,6 +140,21 @@ def test_what_is_not_reached_is_said(tmp_path):
     assert read_status(the_run()).state == "finished"
 
 
+def test_the_exception_that_ends_a_script_is_the_message_of_its_run(tmp_path):
+    code = "raise RuntimeError('boom, with\\nlines')\n"
+    done = capture_script(code, tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.count("RuntimeError: boom, with") == 1
+    status = read_status(the_run())
+    assert (status.state, status.message) == ("failed", "RuntimeError: boom, with lines")
+
+
+def test_an_exception_that_did_not_end_the_command_is_not_its_message(tmp_path):
+    code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', '1 / 0'])\nsys.exit(3)\n"
+    capture_script(code, tmp_path)
+    assert read_status(the_run()).message == "exit code 3"
+
+
 @pytest.mark.parametrize(
     ("number", "state"),
     [(signal.SIGKILL, "failed"), (signal.SIGTERM, "stopped"), (signal.SIGINT, "stopped")],

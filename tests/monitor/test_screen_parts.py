@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from views import SCHEMA, make_history, make_view, training_curves
+from views import NOON_NS, SCHEMA, make_history, make_view, training_curves
 
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import NUM_LOOKS, assigned_looks
@@ -20,6 +21,7 @@ from operant.monitor.panels.publish_cost import publish_cost
 from operant.monitor.render.ascii import ascii_text, needs_ascii
 from operant.monitor.runs.list.comparison import MAX_RUNS, Comparison
 from operant.shared import Event, Metric
+from operant.shared.console.console_file import time_text
 from operant.shared.runs.run_folder import Run
 
 wanted = st.lists(st.sampled_from(PANES), unique=True).map(tuple)
@@ -105,6 +107,15 @@ def test_parts_of_a_phase_are_not_counted_twice():
     columns = phases_over_time(schema, history, 7)
     assert columns.fractions.shape == (3, 7)
     assert columns.fractions.sum(axis=0) == pytest.approx(np.ones(7))
+
+
+def test_a_traceback_that_was_only_printed_has_its_time():
+    times = [time_text(NOON_NS + i * 10**9) for i in range(2)]
+    texts = ("Traceback (most recent call last):", "ValueError: no")
+    console = tuple(f"{time} {text}" for time, text in zip(times, texts, strict=True))
+    view = replace(make_view("failed", "exit code 1"), console=console, events=())
+    (event,) = failure_events(view)
+    assert event.wall_ns == NOON_NS + 10**9
 
 
 def test_a_failure_tells_its_whole_traceback_last():

@@ -123,7 +123,8 @@ def _pairs(obs: Any, space: Any) -> Iterator[tuple[NDArray[Any], Any]]:
 
 def reward_problem(reward: Any) -> str:
     try:
-        number = np.nan if np.iscomplexobj(reward) else float(reward)
+        is_other = isinstance(reward, str | bytes) or np.iscomplexobj(reward)
+        number = np.nan if is_other else float(reward)
     except (TypeError, ValueError, OverflowError):
         number = np.nan
     if np.isfinite(number):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..spaces import mask_size, num_numbers
 from ..spaces.encoders import is_packed, obs_parts
-from .checking import flattening_changes, rounds
+from .checking import EnvError, flattening_changes, rounds
 from .spaces import import_gymnasium, leaves
 
 Array = NDArray[Any]
@@ -74,7 +74,8 @@ def parts_of(space: Any, obs: Any) -> Iterator[Any]:
 def flat_rows(space: Any, obs: Any) -> tuple[Array, bool]:
     """Rows of numbers [B, numbers], flattened, of an observation of `space` or of a batch, and
     whether it is one. A batch has arrays [B, ...] in place of the parts, as Gymnasium's vector
-    environments have it, or is a list. Raises as `ObsRows.row`.
+    environments have it, or is a list. Raises as `ObsRows.row`, and EnvError where a part has
+    floating-point numbers in a space of integers, to which Gymnasium would cut them.
     """
     flatten, spaces = import_gymnasium().spaces.flatten, list(leaves(space))
     if isinstance(obs, list) and hasattr(space, "spaces"):
@@ -85,6 +86,9 @@ def flat_rows(space: Any, obs: Any) -> tuple[Array, bool]:
         parts = [part[None] for part in parts]
     if any(x.shape != (len(parts[0]), *y.shape) for x, y in zip(parts, spaces, strict=True)):
         raise ValueError
+    for part, each in zip(parts, spaces, strict=True):
+        if part.dtype.kind == "f" and np.dtype(each.dtype).kind in "iu":
+            raise EnvError(f"a part has {part.dtype}, and its space {each.dtype}")
     columns = [
         np.stack([flatten(each, one) for one in part])
         for part, each in zip(parts, spaces, strict=True)

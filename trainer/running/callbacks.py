@@ -267,7 +267,8 @@ class Callbacks:
             if self.failure:
                 return
             try:
-                method(self._run)
+                if method(self._run) is False:  # so callbacks of other libraries stop training
+                    raise UsageError(f"{hook} returned False; write run.stop() to stop training")
             except BaseException as error:  # whatever a script's own code raises
                 self.failure = error
 

@@ -103,10 +103,13 @@ def is_seed(key: str) -> bool:
 
 def plain_name(row: RunRow) -> str:
     """What people called a run, without its seed: the name that they gave it later, else its id
-    without the moment and the letters against chance.
+    without the moment and the letters against chance. A number at its end is the seed where the
+    configuration says so.
     """
     name = row.notes.name or _TAIL.sub("", STAMP.sub("", row.name))
-    return _SEED_IN_NAME.sub("", name).strip("-_.") or name
+    seeds = "|".join(re.escape(str(row.config[key])) for key in row.config if is_seed(key))
+    plain = re.sub(rf"[-_.](?:{seeds})$", "", name) if seeds else name
+    return _SEED_IN_NAME.sub("", plain).strip("-_.") or name
 
 
 class RunGrouper:

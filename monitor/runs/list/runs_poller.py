@@ -175,9 +175,7 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
     if known.status is not None and written in (None, known.described_by):
         return row
     manifest = run.manifest()
-    config = manifest.get("config", {})
-    config = dict(dotted(config)) if isinstance(config, dict) else {}
-    config |= _sweep_of(manifest)
+    config = dict(dotted(manifest.get("config", {}))) | _sweep_of(manifest)
     device = manifest.get("device") or config.get("device") or ""
     name = str(manifest.get("name", ""))[:MAX_NAME_CHARACTERS]
     device = str(device)[:MAX_DEVICE_CHARACTERS]

@@ -209,6 +209,19 @@ def _follow_wandb(module: Any) -> None:
         _before(module, "InterfaceShared", name, tell)
 
 
+def _tell_of_uncaught_exceptions() -> None:
+    shown = sys.excepthook
+
+    def excepthook(kind: Any, value: Any, traceback: Any) -> None:
+        try:
+            _sender.send(error=f"{kind.__name__}: {value}")
+        except Exception:  # its text cannot be made
+            _sender.send(error=kind.__name__)
+        shown(kind, value, traceback)
+
+    sys.excepthook = excepthook
+
+
 _FOLLOWED = {
     "tensorboard.summary.writer.event_file_writer": _follow_events,
     "tensorboardX.event_file_writer": _follow_events,
@@ -235,6 +248,7 @@ def _run_hidden_sitecustomize() -> None:
 if __name__ == "sitecustomize":  # else operant itself imports `when_imported`
     if ADDRESS in os.environ:
         _sender = Sender(os.environ[ADDRESS])
+        _tell_of_uncaught_exceptions()
         for _name, _follow in _FOLLOWED.items():
             when_imported(_name, _follow)
     _run_hidden_sitecustomize()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import error_line, operant
+from command_line import error_line, operant, operant_json
 from kept_rows import kept_rows, series
 from tensorboardX import SummaryWriter
 
@@ -120,6 +120,22 @@ def test_an_import_is_not_repeated(tmp_path):
     assert the_run() == run
 
 
+def test_folders_that_are_nested_too_deeply_end_no_import_of_others(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "progress.csv").write_text("step,x\n1,2\n")
+    fd = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=fd)
+        inner = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = inner
+    os.close(fd)
+    done = operant("import", str(tmp_path))
+    subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(kept_rows(the_run())) == 1
+
+
 def test_files_of_a_run_are_not_imported_with_or_without_their_folder(tmp_path):
     folder, inner = tmp_path / "a", tmp_path / "a" / "eval"
     file = write_events(folder, 2)
@@ -219,6 +235,14 @@ def test_progress_csv_of_stable_baselines3(tmp_path):
     ]
     assert [row.wall_s - BEGAN_S for row in rows[:2]] == [2, 4]
     assert run.manifest()["name"] == "ppo"
+
+
+def test_rows_without_times_have_no_speed(tmp_path):
+    path = tmp_path / "toy" / "metrics.csv"
+    path.parent.mkdir()
+    path.write_text("step,loss\n" + "".join(f"{100 * i},{i}\n" for i in range(40)))
+    assert operant("import", str(path)).returncode == 0
+    assert operant_json("runs")[0]["env_steps_per_s"] is None
 
 
 @pytest.mark.slow

@@ -142,6 +142,13 @@ def test_writers_at_the_same_time_lose_nothing(run):
     assert len(run.notes().tags) == 40
 
 
+def test_a_run_is_found_by_the_name_in_its_run_toml():
+    run, lock = create_run("script", {"name": "lm-wandb"}, rank=0)
+    lock.release()
+    assert "lm-wandb" not in run.id
+    assert find_run("lm-wandb") == run
+
+
 def test_a_run_is_found_by_the_name_it_was_given(run):
     create_run("other", {}, rank=0)[1].release()
     write(run, name="wide network")

@@ -248,9 +248,13 @@ class GymnasiumBatch:
                 )
             except StopIteration as error:  # which would end a generator of ours
                 raise self._error("step", "raises StopIteration") from error
+            except Exception as error:
+                error.add_note(f"raised by step of environment {number} of {self._name}")
+                raise
             try:
                 obs, reward, terminated, truncated, info = given
-                if isinstance(reward, np.complexfloating):  # NumPy would take its real part
+                # NumPy would take the real part, read the text, and make NaN of None.
+                if isinstance(reward, np.complexfloating | str | bytes | None):
                     raise TypeError
                 a.reward[number] = reward
                 a.terminated[number], a.truncated[number] = terminated, truncated

@@ -68,6 +68,17 @@ def test_the_seed_in_a_name_is_no_part_of_it(name, plain):
     assert plain_name(make_row(name, "running")) == plain
 
 
+def test_a_number_at_the_end_of_a_name_is_the_seed_where_the_configuration_says_so():
+    row = replace(make_row("seeds-12-k3f9", "running"), config={"seed": 12})
+    assert plain_name(row) == "seeds"
+    assert plain_name(replace(row, config={"seed": 2})) == "seeds-12"
+    rows = [
+        replace(make_row(f"lr-1-{seed}-k3f{seed + 1}", "running"), config={"seed": seed})
+        for seed in (1, 2, 3)
+    ]
+    assert [group.label for group in groups(rows)] == ["lr-1"]
+
+
 def test_a_group_stands_in_the_list_with_its_means_and_its_worst_state():
     (group, _) = groups()
     summary = group.summary(["episode/return", "loss/value"])
