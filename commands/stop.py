@@ -41,7 +41,9 @@ def command(run: str | None, latest: bool) -> None:
         print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
         return
     stop_run(chosen)
-    print_line(f"{chosen.id}: {headline(read_status(chosen))}")
+    is_kept = chosen.folder.exists()
+    ended = headline(read_status(chosen)) if is_kept else "stopped; its folder was deleted"
+    print_line(f"{chosen.id}: {ended}")
 
 
 def stop_run(chosen: Run, by: str = "by operant stop") -> None:

@@ -145,9 +145,9 @@ def is_own_folder(folder: Path) -> bool:
 
 def make_private_folder(folder: Path, forbidden: int = _WRITE_OF_OTHERS) -> None:
     """Make `folder` for this user alone, whatever the umask. One that is there loses the rights of
-    others in `forbidden`. Raises RefusedError if it is a link or another user's, and OSError.
+    others in `forbidden`. Raises RefusedError if it is a link or another user's, and OSError; a
+    run's folder that was deleted does not come back with one in it.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
         folder.chmod(0o700)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import tomllib
 
@@ -141,6 +142,19 @@ def test_resuming_is_refused_where_it_makes_no_sense(start_training):
 
 
 @pytest.mark.usefixtures("kill_runs")
+def test_a_run_whose_folder_was_deleted_leaves_nothing(start_training):
+    often = ("--set", "checkpoint.every_env_steps=2048")
+    process, run = start_training("cart_pole_ppo_smoke", *often, *ENDLESS)
+    shutil.rmtree(run.folder)
+    wait_for(lambda: read_status(run).message == "its folder was deleted")
+    begun = read_status(run).iteration or 0
+    wait_for(lambda: (read_status(run).iteration or 0) > begun + 10)
+    assert "stopped; its folder was deleted" in operant("stop", run.id).stdout
+    process.communicate()
+    assert not run.folder.exists()
+    assert list_runs() == []
+
+
 def test_detach_returns_once_the_run_has_published(operant_home):
     status = operant_json("train", "cart_pole_ppo_smoke", "--detach", *ENDLESS)
     (run,) = list_runs()

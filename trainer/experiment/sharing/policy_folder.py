@@ -90,6 +90,7 @@ def write_policy_folder(
     weights = replace(saved, config=shared["config"], state={"policy": saved.state["policy"]})
     path = checkpoint_path(folder / CHECKPOINTS, saved.iteration)
     with file_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
         write_checkpoint(path, weights)
         for old in list_checkpoints(folder / CHECKPOINTS):
             if old != path:
