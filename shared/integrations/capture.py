@@ -23,7 +23,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..text.harmless import one_line
-from ..text.masking import masked_arguments
+from ..text.masking import masked_arguments, masked_text
 from ..text.plain_values import described_error
 from .begin import Wanted, begin_run
 from .capture_hook import sitecustomize
@@ -111,7 +111,7 @@ class _CapturedLog:
         if "metric" in message:
             run.define_metric(message["metric"], message["step_metric"])
         if "error" in message:
-            self.error = one_line(message["error"], MAX_ERROR_CHARACTERS)
+            self.error = one_line(masked_text(message["error"]), MAX_ERROR_CHARACTERS)
         if "alert" in message:
             run.alert(message["alert"], message["text"], message["level"])
         if "warning" in message:

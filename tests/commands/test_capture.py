@@ -141,12 +141,14 @@ def test_what_is_not_reached_is_said(tmp_path):
 
 
 def test_the_exception_that_ends_a_script_is_the_message_of_its_run(tmp_path):
-    code = "raise RuntimeError('boom, with\\nlines')\n"
+    code = "raise RuntimeError('boom, with\\nlines and password=abcdefgh')\n"
     done = capture_script(code, tmp_path)
     assert done.returncode == 1
     assert done.stderr.count("RuntimeError: boom, with") == 1
     status = read_status(the_run())
-    assert (status.state, status.message) == ("failed", "RuntimeError: boom, with lines")
+    assert (status.state, status.message) == (
+        "failed", "RuntimeError: boom, with lines and password=***",
+    )  # fmt: skip
 
 
 def test_an_exception_that_did_not_end_the_command_is_not_its_message(tmp_path):

@@ -106,6 +106,12 @@ def test_long_values_are_broken_and_lose_nothing():
     assert all(f"word{i}" in " ".join(lines) for i in range(40))
 
 
+def test_the_summary_stands_with_how_the_run_was_started():
+    started = description_of({"config": {"lr": 1}, "summary": {"best": {"acc": 0.5}}}).started
+    assert [(each.key, each.value) for each in started] == [("summary.best.acc", "0.5")]
+    assert description_of({"config": {"lr": 1}, "summary": {}}).started == ()
+
+
 def test_of_several_runs_only_what_differs_is_in_the_table():
     runs = [watched(0), watched(1, seed=2), watched(2, extra="x")]
     head, lines = difference_lines(runs, 100)

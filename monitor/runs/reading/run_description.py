@@ -154,7 +154,7 @@ def description_of(manifest: Mapping[str, Any], diff: str = "", packages: str = 
         for key, value in dotted(config if isinstance(config, Mapping) else {})
     ]
     settings.sort(key=lambda each: (order.index(each.source), not sources and each.default is None))
-    facts = {key: manifest[key] for key in _STARTED if key in manifest}
+    facts = {key: manifest[key] for key in _STARTED if manifest.get(key)}
     started = [Setting(_key(key), value_text(value)) for key, value in dotted(facts)]
     lines = tuple(_lines(diff[:MAX_DIFF_CHARACTERS]))
     installed = dict(line.split("==", 1) for line in packages.splitlines() if "==" in line)

@@ -1,5 +1,6 @@
 """Python imports this at its start in all processes below `operant capture`. It sends to the
-capturing process what they log through wandb, TensorBoard, Stable-Baselines3 and Lightning.
+capturing process what they log through wandb, TensorBoard, Stable-Baselines3 and Lightning, and
+which exception ends them.
 
 It uses the standard library alone: operant need not be installed for the Python that runs it.
 """
