@@ -72,7 +72,7 @@ async def test_w_shows_the_newest_sweep_and_w_leads_back():
         assert head.startswith(" operant  sweep newer 1/2")
         assert "interrupted, 5 of 40 trials" in head
         lines = shown(app)
-        assert lines[1].startswith("▌     3  ● running")
+        assert lines[1].startswith("▌     3  ○ unfinished")
         assert "★" in lines[2]
         assert any("what matters for evaluation/return" in line for line in lines)
         await pilot.press("tab")

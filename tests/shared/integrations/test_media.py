@@ -72,6 +72,7 @@ def test_quantiles_of_buckets_are_spread_evenly_within_them():
 )
 def test_no_name_leads_out_of_the_folder(name, tmp_path):
     folder = tmp_path / "run" / "media"
+    folder.parent.mkdir()
     path = MediaFolder(folder).write("images", name, 3, ".png", b"x")
     assert path.parent == folder / "images"
     assert path.resolve().is_relative_to(folder.resolve())

@@ -162,7 +162,7 @@ def test_what_is_no_number_is_told_of_once_and_left_out(value, seen, capsys):
     for _ in range(3):
         run.log({"odd": value, "a": 1.0})
     assert seen.status.metrics == {"a": 1.0}
-    assert capsys.readouterr().err.count("'odd' is a ") == 1
+    assert capsys.readouterr().err.count("'odd' is no number") == 1
     assert len(seen.events) == 1
 
 
