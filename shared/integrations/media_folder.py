@@ -37,7 +37,7 @@ class MediaFolder:
         self._check(len(content))
         folder = self._folder / clean(kind)
         for each in (self._folder, folder):
-            make_private_folder(each)
+            make_private_folder(each, parents=False)
         stem = f"{self._prefix}{clean(name)}-{max(step, 0):08d}"
         for number in range(MAX_FILES):
             path = folder / f"{stem}{f'.{number}' if number else ''}{clean_ending(ending)}"

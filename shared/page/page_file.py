@@ -48,7 +48,6 @@ def page_folder() -> Path:
 def make_page_folder(folder: Path) -> None:
     """Make `folder` for this user alone. Raises PageError where it is someone else's."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
         make_private_folder(folder, ALL_OF_OTHERS)
     except OSError as error:
         raise PageError(f"cannot use {folder}: {error.strerror}") from None

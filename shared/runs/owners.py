@@ -143,11 +143,16 @@ def is_own_folder(folder: Path) -> bool:
     return True
 
 
-def make_private_folder(folder: Path, forbidden: int = _WRITE_OF_OTHERS) -> None:
+def make_private_folder(
+    folder: Path, forbidden: int = _WRITE_OF_OTHERS, *, parents: bool = True
+) -> None:
     """Make `folder` for this user alone, whatever the umask. One that is there loses the rights of
-    others in `forbidden`. Raises RefusedError if it is a link or another user's, and OSError; a
-    run's folder that was deleted does not come back with one in it.
+    others in `forbidden`. Without `parents`, the folder that it is in has to be there: that of a
+    run that was deleted does not come back. Raises RefusedError if it is a link or another user's,
+    and OSError.
     """
+    if parents:
+        folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700)
         folder.chmod(0o700)

@@ -341,7 +341,6 @@ def make_home(folder: Path) -> None:
     home = folder.parent
     is_default = "OPERANT_HOME" not in os.environ
     if not home.exists():
-        home.parent.mkdir(parents=True, exist_ok=True)
         make_private_folder(home)
     else:
         with contextlib.suppress(RefusedError):  # another user's, named by this one: left as it is

@@ -251,7 +251,7 @@ class RunSession:
             place["ends_with_process"] = True
         path = self.run.rank_path(self.rank)
         try:
-            make_private_folder(path.parent)
+            make_private_folder(path.parent, parents=False)
             write_whole(path, json.dumps(place).encode())
         except OSError as error:
             if self.run.folder.exists():  # else another warning says that it was deleted

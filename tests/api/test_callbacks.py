@@ -264,9 +264,8 @@ def test_an_error_in_training_is_told_to_callbacks(line):
         def step(self, action):
             return super().step(action) if self.step_number < 5 else 1 / 0
 
-    with pytest.raises(ZeroDivisionError) as raised:
+    with pytest.raises(ZeroDivisionError):
         operant.train(BreaksLater, total_env_steps=64, callbacks=[heard], **SMALL)
-    assert "raised by step of environment 0 of own/BreaksLater" in raised.value.__notes__
     assert heard.heard == [("start", 0, "running"), ("end", 0, "failed")]
 
 

@@ -150,7 +150,7 @@ async def test_a_run_without_files_has_no_such_pane_until_there_is_one(run):
 async def test_files_of_another_machine_are_counted(run):
     run.poll = lambda: replace(run.view, num_media_elsewhere=17)
     async with app_of(run, "media").run_test(size=SIZE) as pilot:
-        await until(pilot, shows(pilot, "17 files, which are shown on the run's machine only"))
+        await until(pilot, shows(pilot, "17 files, shown on the run's machine only"))
         await focus(pilot)
         await pilot.press("left", "right_square_bracket", "s", "down", "home")
         assert "17 files" in screen_text(pilot.app)

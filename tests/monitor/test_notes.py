@@ -268,7 +268,7 @@ async def test_the_configuration_opens_scrolls_and_is_searched():
         await until(pilot, shows(pilot, "git_commit"))
         assert "key00" not in screen_text(app)
         await pilot.press("home", "slash", *"needle", "enter")
-        await until(pilot, shows(pilot, "/needle: 1 lines"))
+        await until(pilot, shows(pilot, "/needle: 1 line"))
         assert "key01" not in screen_text(app)
         assert isinstance(app.focused, ConfigPanel)
         await pilot.press("escape", "7")

@@ -92,7 +92,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint in one step. Raises OSError when the disk does not take it."""
-    make_private_folder(path.parent)
+    make_private_folder(path.parent, parents=False)
     building = path.with_name(f".{path.name}.building")
     try:
         with os.fdopen(create_anew(building), "wb") as file:

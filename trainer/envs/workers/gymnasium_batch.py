@@ -248,9 +248,6 @@ class GymnasiumBatch:
                 )
             except StopIteration as error:  # which would end a generator of ours
                 raise self._error("step", "raises StopIteration") from error
-            except Exception as error:
-                error.add_note(f"raised by step of environment {number} of {self._name}")
-                raise
             try:
                 obs, reward, terminated, truncated, info = given
                 # NumPy would take the real part, read the text, and make NaN of None.

@@ -32,7 +32,7 @@ class EpisodeRecorder:
         episodes = make_episodes(TrainedPolicy(copied, self._config, iteration))
         name = f"iteration-{iteration:09d}{EPISODE_ENDING}"
         building = self._folder / f".building-{name}"
-        make_private_folder(self._folder)
+        make_private_folder(self._folder, parents=False)
         try:
             with os.fdopen(create_anew(building), "wb") as file:
                 write_moments(file, episodes.env, episodes.seed, self._moments(episodes))

@@ -79,7 +79,7 @@ class Tracer:
     def _write(self, profiler: Any, name: str) -> None:
         building = self._folder / f".building-{name}"
         try:
-            make_private_folder(self._folder)
+            make_private_folder(self._folder, parents=False)
             os.close(create_anew(building))
             profiler.export_chrome_trace(str(building))
             building.rename(self._folder / name)
