@@ -31,6 +31,7 @@ def failure_events(view: RunView) -> tuple[Event, ...] | None:
 
 
 def _last_printed_ns(view: RunView) -> int:
+    """When the last line of the console was printed."""
     try:
         return wall_ns_of(time_of(view.console[-1]))
     except ValueError:  # lines of version 0.2.0 have no times

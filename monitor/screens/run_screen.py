@@ -174,6 +174,7 @@ class RunScreen(MonitorScreen):
         self.feed.stop()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Name the keys of the pane that has the focus: two of them early, for narrow screens."""
         keys = event.widget.KEYS if isinstance(event.widget, Pane) else ()
         self.query_one(KeyLine).keys = (*_FIRST, *keys[:2], *_REST, *keys[2:])
 
@@ -240,8 +241,8 @@ class RunScreen(MonitorScreen):
             self.post_message(self.Closed(self.run))
 
     def action_toggle_pane(self, pane: str) -> None:
-        if why_not := self._panes.toggle(pane):
-            self.notify(why_not, timeout=3)
+        if problem := self._panes.toggle(pane):
+            self.notify(problem, timeout=3)
         self.change_settings(panes=self._panes.wanted)
         if not self.focused or not self.focused.display:
             self.focus_next()

@@ -156,6 +156,7 @@ def draw_values(trial: SweepTrial, table: SweepTable, width: int) -> list[Line]:
 
 
 def _word(trial_state: TrialState, state: SweepState) -> str:
+    """A trial's state as people read it, where that of the sweep is `state`."""
     return UNFINISHED if trial_state == "running" and state != "running" else trial_state
 
 

@@ -13,11 +13,13 @@ from ..render.lines import Line, line_width, spread
 from ..session.keys import key_under
 from .drawing import Drawing
 
+Keys = tuple[tuple[str, str], ...]  # keys, and what they do
+
 
 class KeyLine(Drawing):
     """Keys and what they do, as many as fit; the first stay longest."""
 
-    keys: var[tuple[tuple[str, str], ...]] = var((), init=False)
+    keys: var[Keys] = var((), init=False)
 
     def __init__(self, keys: Sequence[tuple[str, str]]) -> None:
         super().__init__(id="keys")

@@ -9,8 +9,7 @@ from textual.message import Message
 from textual.reactive import var
 
 from .drawing import Drawing
-
-Keys = tuple[tuple[str, str], ...]  # and what they do, as the last row has them
+from .key_line import Keys
 
 
 class Pane(Drawing, can_focus=True):
@@ -20,7 +19,7 @@ class Pane(Drawing, can_focus=True):
         Binding("enter", "enlarge", "enlarge, and make small again"),
     ]
 
-    KEYS: ClassVar[Keys] = ()  # those of its own that matter most
+    KEYS: ClassVar[Keys] = ()  # of its own, those that the last row names
 
     is_enlarged: var[bool] = var(False, init=False)
 

@@ -98,12 +98,12 @@ class RunPanes(Vertical):
         self.set_class("charts" not in shown, "-no-charts")
 
     def toggle(self, name: str) -> str:
-        """Show a pane, or no longer. Returns why it is not shown; nothing where it is."""
+        """Show a pane, or hide it. Returns why it cannot be done; nothing where it is done."""
         pane = self.query_one(f"#{name}", Pane)
         was_shown = pane.display
         self.wanted = toggled(self.wanted, name, was_shown)
         if was_shown == pane.display:
-            return self._why_not(name)
+            return self._why_unchanged(name)
         if pane.display and isinstance(pane, ConfigPanel):  # it is opened to be read
             pane.redraw()
             pane.focus()
@@ -161,9 +161,9 @@ class RunPanes(Vertical):
             self._cursor = message.options.cursor
             self.query_one(ConsolePanel).go_to(self.grid.board.wall_ns_at_cursor())
 
-    def _why_not(self, name: str) -> str:
+    def _why_unchanged(self, name: str) -> str:
         if any(pane.is_enlarged for pane in self.query(Pane)):
-            return "enter makes the enlarged pane small"
+            return "an enlarged pane hides the others; enter makes it small"
         if name in self._empty():
             return f"{name}: nothing to show"
         return "" if name == "charts" else f"{name}: no room below the charts"

@@ -12,7 +12,8 @@ from ..panels.event_lines import matching
 from ..render.formatting import counted
 from ..render.lines import Line, boxed
 from ..render.scroll import scrollbar
-from .pane import Keys, Pane
+from .key_line import Keys
+from .pane import Pane
 
 
 class ScrollingPane(Pane):

@@ -130,7 +130,7 @@ def _ending_of_code(code: int, error: str) -> Ending:
     """`code` is that of `Popen`: minus the number of a signal that killed the process. `error` is
     an exception that may have ended it.
     """
-    if code == 1 and error:  # as Python ends then
+    if code == 1 and error:  # Python's exit code after an exception
         return Ending("failed", code, error)
     if code >= 0:
         return ending_of(SystemExit(code))

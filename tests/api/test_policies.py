@@ -94,6 +94,9 @@ def test_one_image_with_one_channel_is_no_batch():
     obs = np.zeros((1, 12, 12), np.uint8)
     assert policy.act(obs).shape == ()
     assert policy.act(obs[None]).shape == (1,)
+    for scaled in (obs / 255, obs[None] / 255):
+        with pytest.raises(operant.UsageError, match=r"torch\.float64: .* gives uint8, 0 to 255"):
+            policy.act(scaled)
 
 
 def test_the_threads_of_a_script_are_as_before(policy, tmp_path):

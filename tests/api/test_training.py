@@ -147,6 +147,8 @@ def test_a_wrong_key_has_the_error_of_the_command(line):
         operant.UsageError, match=r"unknown key 'nmu_envs'; did you mean 'num_envs'"
     ):
         operant.train(line, nmu_envs=3)
+    with pytest.raises(operant.UsageError, match="callback: did you mean callbacks, a list"):
+        operant.train(line, callback=[])
     with pytest.raises(operant.UsageError, match=r"^num_envs = 0: .* greater than or equal to 1"):
         operant.train(line, num_envs=0)
     with pytest.raises(operant.UsageError, match=r"ppo\.gamma = <object .*expected a number, text"):

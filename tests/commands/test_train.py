@@ -139,9 +139,10 @@ def test_resuming_is_refused_where_it_makes_no_sense(start_training):
     done = operant_json("train", "--resume", run.id, "--set", goal)
     assert done["state"] == "finished"
     assert "is complete" in error_line("train", "--resume", run.id)
+    fewer = error_line("train", "--resume", run.id, "--set", "total_env_steps=2048")
+    assert f"total_env_steps = {2 * done['env_steps']} would continue it" in fewer
 
 
-@pytest.mark.usefixtures("kill_runs")
 def test_a_run_whose_folder_was_deleted_leaves_nothing(start_training):
     often = ("--set", "checkpoint.every_env_steps=2048")
     process, run = start_training("cart_pole_ppo_smoke", *often, *ENDLESS)
@@ -155,6 +156,7 @@ def test_a_run_whose_folder_was_deleted_leaves_nothing(start_training):
     assert list_runs() == []
 
 
+@pytest.mark.usefixtures("kill_runs")
 def test_detach_returns_once_the_run_has_published(operant_home):
     status = operant_json("train", "cart_pole_ppo_smoke", "--detach", *ENDLESS)
     (run,) = list_runs()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from apps import choosing, grouping, watching
 from command_line import python
-from screens import screen_text, shows, until
+from screens import notifies, screen_text, shows, until
 from textual import events
 from views import (
     SAMPLES,
@@ -551,17 +551,13 @@ async def test_a_digit_of_a_pane_that_had_no_room_shows_it():
 async def test_a_digit_of_a_pane_that_cannot_be_shown_says_why():
     source = StillRun(make_view())
     app = MonitorApp(source.run, run_source=lambda _: source)
-
-    def told(words):
-        return lambda: any(words in note.message for note in app._notifications)
-
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("8")
-        await until(pilot, told("media: nothing to show"))
+        await until(pilot, notifies(app, "media: nothing to show"))
         await pilot.resize_terminal(80, 12)
         await pilot.press("5")
-        await until(pilot, told("console: no room below the charts"))
+        await until(pilot, notifies(app, "console: no room below the charts"))
 
 
 async def test_the_last_row_has_the_keys_of_the_pane_that_has_the_focus():
@@ -624,7 +620,7 @@ async def test_a_run_of_one_process_has_no_ranks_to_choose_from():
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("n", "6")
-        await until(pilot, lambda: any("one process" in n.message for n in app._notifications))
+        await until(pilot, notifies(app, "one process"))
         assert "ranks" not in screen_text(app)
 
 
@@ -739,7 +735,7 @@ async def test_a_difference_to_no_reference_is_told():
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("d")
-        await until(pilot, lambda: any("no reference" in n.message for n in app._notifications))
+        await until(pilot, notifies(app, "no reference"))
 
 
 async def test_the_bell_rings_at_new_alerts_only_where_it_is_wanted(monkeypatch):

@@ -132,7 +132,7 @@ async def test_a_line_that_was_found_is_shown_among_the_others(app):
         await until(pilot, shows(pilot, "line 199."))
         panel(app).focus()
         await pilot.press("slash", *"LINE 143", "enter")
-        await until(pilot, shows(pilot, "/LINE 143: 1 line", "line 143."))
+        await until(pilot, shows(pilot, "/LINE 143: 1 line ", "line 143."))
         assert "line 144." not in screen_text(app)
         await pilot.press("comma", "escape")
         await until(pilot, shows(pilot, "line 143.", "line 144.", "newer below"))

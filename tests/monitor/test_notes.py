@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from apps import watching
-from screens import screen_text, shows, until
+from screens import notifies, screen_text, shows, until
 from textual.widgets import Input
 from views import StillRun, StillRuns, make_row, make_view, texts
 
@@ -268,7 +268,7 @@ async def test_the_configuration_opens_scrolls_and_is_searched():
         await until(pilot, shows(pilot, "git_commit"))
         assert "key00" not in screen_text(app)
         await pilot.press("home", "slash", *"needle", "enter")
-        await until(pilot, shows(pilot, "/needle: 1 line"))
+        await until(pilot, shows(pilot, "/needle: 1 line "))
         assert "key01" not in screen_text(app)
         assert isinstance(app.focused, ConfigPanel)
         await pilot.press("escape", "7")
@@ -326,7 +326,7 @@ async def test_where_nothing_may_be_written_it_is_said(is_remote):
         await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("e")
         words = ELSEWHERE if is_remote else READ_ONLY
-        await until(pilot, lambda: any(words in note.message for note in app._notifications))
+        await until(pilot, notifies(app, words))
         assert not isinstance(app.screen, EditDialog)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from apps import choosing, watching
 from processes import RUN, busy_machine, made_up_row
-from screens import screen_text, shows, until
+from screens import notifies, screen_text, shows, until
 from views import RUN_ID, StillRun, StillRuns, all_states, make_view, texts
 
 from operant.monitor.app import MonitorApp
@@ -52,10 +52,6 @@ def pids(app):
     """Those in the table, from above."""
     rows = [re.match(r"[▌ ][●○ ] +(\d+) ", line) for line in shown(app)[1:]]
     return [int(row[1]) for row in rows if row]
-
-
-def says(app, words):
-    return lambda: any(words in note.message for note in app._notifications)
 
 
 async def opened(app, pilot):
@@ -213,7 +209,7 @@ async def test_a_signal_is_sent_to_the_process_that_the_dialog_names():
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(app.screen, SignalDialog))
             await pilot.press("K")
-            await until(pilot, says(app, f"sent SIGKILL to process {child.pid}"))
+            await until(pilot, notifies(app, f"sent SIGKILL to process {child.pid}"))
         assert child.wait() == -signal.SIGKILL
     finally:
         child.kill()
@@ -232,7 +228,7 @@ async def test_a_signal_that_is_not_sent_says_why():
         child.kill()
         child.wait()
         await pilot.press("t")
-        await until(pilot, says(app, f"process {child.pid} has ended: SIGTERM was not sent"))
+        await until(pilot, notifies(app, f"process {child.pid} has ended: SIGTERM was not sent"))
 
 
 async def test_a_click_on_a_signal_chooses_it(still):
@@ -274,7 +270,7 @@ async def test_a_trainer_that_is_asked_to_stop_says_by_whom(monkeypatch):
         await pilot.press("enter")
         await until(pilot, shows(pilot, "unless it handles the signal"))
         await pilot.press("t")
-        await until(pilot, says(app, "sent SIGTERM"))
+        await until(pilot, notifies(app, "sent SIGTERM"))
     assert child.wait() == -signal.SIGTERM
     assert run.manifest()["stop_reason"] == "from the monitor"
 
@@ -299,7 +295,7 @@ async def test_processes_of_other_machines_are_not_listed(still):
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, RUN_ID))
         await pilot.press("u")
-        await until(pilot, says(app, "processes of other machines are not listed"))
+        await until(pilot, notifies(app, "processes of other machines are not listed"))
         assert isinstance(app.screen, RunScreen)
 
 

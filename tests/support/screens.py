@@ -24,3 +24,8 @@ async def until(pilot, condition) -> None:
 
 def shows(pilot, *words: str):
     return lambda: all(word in screen_text(pilot.app) for word in words)
+
+
+def notifies(app: MonitorApp, words: str):
+    """Whether a notification has these words; the screen's text has none of them."""
+    return lambda: any(words in note.message for note in app._notifications)

@@ -131,9 +131,12 @@ def test_folders_that_are_nested_too_deeply_end_no_import_of_others(tmp_path):
         fd = inner
     os.close(fd)
     done = operant("import", str(tmp_path))
+    (tmp_path / "d" / "events.out.tfevents.1").touch()  # all folders below are searched for more
+    of_events = error_line("import", str(tmp_path / "d"))
     subprocess.run(["rm", "-rf", str(tmp_path / "d")], check=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(kept_rows(the_run())) == 1
+    assert "folders are nested too deeply" in of_events
 
 
 def test_files_of_a_run_are_not_imported_with_or_without_their_folder(tmp_path):
