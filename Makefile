@@ -17,7 +17,8 @@ train: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/pytest -m "not slow" $(IN_PARALLEL) --junitxml build/tests.xml
 
-# What `make test` leaves out: kills, ranks, terminals, learning to a return, other libraries.
+# What `make test` leaves out: kills, ranks, terminals, the Python API, learning to a return,
+# other libraries.
 test-slow: $(VENV)/installed-dev
 	$(BIN)/pytest -m slow $(IN_PARALLEL) --junitxml build/slow-tests.xml
 

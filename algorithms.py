@@ -9,7 +9,9 @@ checks your class.
 
 from pydantic import Field
 
+from .shared import Metric
 from .trainer.algorithms.ac_iqn import ACIQN
+from .trainer.algorithms.actor_critic import CriticLosses
 from .trainer.algorithms.c51 import C51
 from .trainer.algorithms.crossq import CrossQ
 from .trainer.algorithms.ddpg import DDPG
@@ -46,7 +48,7 @@ from .trainer.returns.td import td_target
 
 __all__ = [
     "ACIQN", "C51", "DDPG", "DQN", "IQN", "LOSSES", "PPO", "PQN", "QRDQN", "SAC", "TD3", "TQC",
-    "ACIQNConfig", "Batch", "C51Config", "CrossQ", "CrossQConfig", "DDPGConfig", "DQNConfig",
-    "Field", "IQNConfig", "Losses", "PPOConfig", "PQNConfig", "QRDQNConfig", "Rainbow",
-    "RainbowConfig", "SACConfig", "TD3Config", "TQCConfig", "into_outputs", "td_target",
+    "ACIQNConfig", "Batch", "C51Config", "CriticLosses", "CrossQ", "CrossQConfig", "DDPGConfig",
+    "DQNConfig", "Field", "IQNConfig", "Losses", "Metric", "PPOConfig", "PQNConfig", "QRDQNConfig",
+    "Rainbow", "RainbowConfig", "SACConfig", "TD3Config", "TQCConfig", "into_outputs", "td_target",
 ]  # fmt: skip

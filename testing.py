@@ -73,7 +73,10 @@ def _check(name: str, config: TrainConfig, make: Callable[[], Experiment]) -> No
     for number in range(1, NUM_ITERATIONS + 1):
         for metric, value in _iterate(once, 1).items():
             if metric not in known:
-                raise UsageError(f"{name}: metrics of its section does not list '{metric}'")
+                raise UsageError(
+                    f"{name}: '{metric}' is not declared: its section_class needs metrics = "
+                    f"(*{type(config.algorithm_section).__name__}.metrics, Metric('{metric}'))"
+                )
             if not math.isfinite(value) and metric.startswith(("loss/", "optimizer/")):
                 raise UsageError(f"{name}: {metric} is {value} in iteration {number}")
     trained = _numbers(once.state_dict())

@@ -86,7 +86,7 @@ class Policy:
         return self._trained.first_state(whole_number("num_rows", num_rows, 1)).numpy()
 
     def make_env(self, **options: Any) -> Any:
-        """The environment of Gymnasium's that the policy was trained in, with the preprocessing of
+        """The Gymnasium environment that the policy was trained in, with the preprocessing of
         that run, whole games and the game's own rewards: `act` takes its observations.
 
         `options` are those of `gymnasium.make`, such as `render_mode="human"`. Raises UsageError
@@ -162,6 +162,15 @@ class Policy:
         result = actions.numpy()[0] if is_one else actions.numpy()
         result = env_action(getattr(self._spec, "action_space", None), result)
         return result if state is None else (result, after.numpy())
+
+    def to_onnx(self, path: str | Path) -> None:
+        """Write the greedy policy to `path`, as `operant export --to onnx` does. An existing file
+        is overwritten. Raises UsageError if it cannot be written.
+        """
+        from ..trainer.experiment.onnx_export import write_trained
+
+        check_argument("path", path, (str, Path), "a file's name")
+        write_trained(self._trained, self.run.id, Path(path))
 
     @cached_property
     def _spec(self) -> Any:

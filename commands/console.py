@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from ..shared.console.console_file import LAST_BYTES
 from ..shared.errors import UsageError
-from ..shared.runs.small_file import open_regular
 from ..shared.text.harmless import harmless
 from .helpers.choosing_a_run import chosen_run, run_argument
 
@@ -65,6 +63,8 @@ class _Printed:
         """Lines that are whole, and at last the rest. A console that came later than a file in its
         place is printed after that.
         """
+        from ..shared.runs.small_file import open_regular
+
         path = self._run.readable_console(self._rank)
         if path != self.path and self._inode:
             self._inode, self._offset, self._num_lines = 0, 0, None
@@ -88,6 +88,8 @@ class _Printed:
 
     def _place_in(self, file: BinaryIO) -> int:
         """Where the next line begins in the file there is now."""
+        from ..shared.console.console_file import LAST_BYTES
+
         status = os.fstat(file.fileno())
         is_first, is_same = not self._inode, status.st_ino == self._inode
         self._inode = status.st_ino

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,21 +80,10 @@ def ask_to_overwrite(output: Path) -> None:
 
 
 def _export_policy(run: Run, output: Path, checkpoint: str) -> None:
-    from ..trainer.envs import preprocessing_of, spec_of
-    from ..trainer.experiment.onnx_export import write_onnx
+    from ..trainer.experiment.onnx_export import write_trained
     from ..trainer.experiment.trained_policy import load_trained
-    from ..trainer.spaces import num_numbers, obs_shape
     from .helpers.output import print_line, warn
 
     trained = load_trained(run, warn, checkpoint)
-    config = trained.config
-    about = f"{run.id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
-    spec = spec_of(config)
-    metadata = {"env": config.env, "observation_shape": json.dumps(obs_shape(spec))}
-    if (preprocessing := preprocessing_of(config).for_evaluation()).is_on:
-        metadata["preprocessing"] = json.dumps(asdict(preprocessing))
-    try:
-        write_onnx(trained.policy, num_numbers(spec), output, about, metadata)
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+    write_trained(trained, run.id, output)
     print_line(f"{output}: the policy of iteration {trained.iteration}")

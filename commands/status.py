@@ -31,7 +31,8 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     hint = found.in_words() if found else None
     if as_json:
         lost_ones = {f"lost_{what}": count for what, count in lost.items()}
-        print_json(status.as_json() | notes.as_json() | {"hint": hint} | lost_ones)
+        folder = {"folder": str(chosen.folder)} if chosen else {}
+        print_json(status.as_json() | notes.as_json() | folder | {"hint": hint} | lost_ones)
         return
     print_status(status, notes, chosen, view.schema if view else ())
     for what, count in lost.items():

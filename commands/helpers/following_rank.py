@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 from ...shared.errors import OperantError
@@ -30,6 +29,8 @@ def following_rank(place: Place, config: TrainConfig | None, split: str) -> int:
             print(f"operant: rank {place.rank}: {one_line(str(error))}", file=sys.stderr)
             return error.exit_code
         except Exception:
+            import traceback
+
             print(harmless_lines(traceback.format_exc().rstrip()), file=sys.stderr)
             return 1
     return 128 + received[0] if received else 0

@@ -14,7 +14,7 @@ from ...shared.processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
 from ...shared.runs.ranks import combined_status, read_status
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
-from ...shared.runs.small_file import create_anew
+from ...shared.runs.small_file import open_to_append
 from ...shared.runs.status import RunStatus
 from ..notify.message import Message
 from ..notify.original import is_original
@@ -126,7 +126,8 @@ class Recorder:
     def note_incompleteness(self) -> None:
         """Have the run's folder say that not all of the run is in it yet."""
         with suppress(OSError):  # a disk that takes nothing
-            os.close(create_anew(self._run.recording_path))
+            # The run's process has made it: without it for a moment, a kill would lose that.
+            os.close(open_to_append(self._run.recording_path))
 
     def note_completeness(self) -> None:
         """Have the run's folder say so, once all of the run is in it."""

@@ -123,7 +123,7 @@ class HistoryWriter:
         the k-th publish after the one that completed its groups.
         """
         start = self._start + (number - 1) % self._num_rows * self._row_bytes
-        self._bytes[start + 8 : start + 8 + len(row)] = row
+        self._mapping[start + 8 : start + 8 + len(row)] = row
         self._words[start // 8] = number
 
         self._number = number

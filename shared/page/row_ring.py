@@ -6,6 +6,7 @@ that they go to: `row_file.py`.
 
 from __future__ import annotations
 
+import mmap
 import struct
 import zlib
 from collections import deque
@@ -30,8 +31,9 @@ _HEAD = struct.Struct("<QIIQ")  # bytes of the record, CRC-32, metrics in use, p
 class RowRingWriter:
     """Appends records; the oldest go when the ring is full."""
 
-    def __init__(self, page: memoryview, section: Section) -> None:
-        self._bytes, self._words = page, page.cast("Q")
+    def __init__(self, mapping: mmap.mmap, section: Section) -> None:
+        # Records are copied into the mapping itself: each slice of a memoryview makes an object.
+        self._mapping, self._words = mapping, memoryview(mapping).cast("Q")
         self._start = section.offset + ROWS_HEAD_BYTES
         self._size = section.size_bytes - ROWS_HEAD_BYTES
         self._begin_word = (section.offset + ROWS_BEGIN_OFFSET) // 8
@@ -57,7 +59,7 @@ class RowRingWriter:
         if self._end + size_bytes - self._size > self._begin:
             self._give_up(self._end + size_bytes - self._size)
         start = self._start + place
-        self._bytes[start + 8 : start + size_bytes] = row
+        self._mapping[start + 8 : start + size_bytes] = row
         self._words[start >> 3] = size_bytes
         self._end += size_bytes
         self._words[self._end_word] = self._end

@@ -74,12 +74,12 @@ class MetricsWriter:
         self._newest = b""  # the newest record of the snapshot
         self._schema_records: list[bytes] = []
         self._guard = GuardedMapping(page.fd, page.mapping) if page.fd >= 0 else None
-        self._bytes = memoryview(page.mapping)
+        self._mapping, self._bytes = page.mapping, memoryview(page.mapping)
         self._words = self._bytes.cast("Q")
         self._schema, slots = layout["SCHEMA"], layout["SNAPSHOT"]
         self._slot_starts = (slots.offset, slots.offset + slots.record_bytes)
         self._history = HistoryWriter(page.mapping, layout)
-        self._rows = RowRingWriter(self._bytes, layout["ROWS"])
+        self._rows = RowRingWriter(page.mapping, layout["ROWS"])
         self._outcome = layout["OUTCOME"]
         self._records = Records(layout.max_metrics)
         self._num_rejected = self._revision = 0
@@ -173,7 +173,9 @@ class MetricsWriter:
         return True
 
     def describe(self, metric: Metric) -> bool:
-        """As `register`; what is said of a metric that is there already is said anew."""
+        """Register `metric`, or replace the description of one with its name. False if the page is
+        full.
+        """
         if not self.register(metric):
             return False
         self._write_metric(self._records.places[metric.name], metric)
@@ -224,7 +226,7 @@ class MetricsWriter:
         """Make `values` the newest snapshot and a row of the history, all of them at once.
 
         Names that are not given keep their value in the snapshot and are not written in the row;
-        new names take the room that is left; what is no number is passed over. A negative
+        new names take the room that is left; values that are not numbers are skipped. A negative
         `iteration` or `env_steps` means there is none.
         """
         if not self._is_open:
@@ -241,7 +243,7 @@ class MetricsWriter:
         else:
             latest = row = compact = record
         slot = self._slot_starts[number % 2]
-        self._bytes[slot + 8 : slot + 8 + len(latest)] = latest
+        self._mapping[slot + 8 : slot + 8 + len(latest)] = latest
         self._words[slot // 8] = number
         self._newest = latest
         self._history.append(row, number)

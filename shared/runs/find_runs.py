@@ -98,7 +98,10 @@ def find_run(wanted: str) -> Run:
             f"no run is called '{wanted}'; the newest is {runs[0].id}{elsewhere}{near}"
         )
     few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
-    raise RunNotFoundError(f"'{wanted}' matches {len(matches)} runs: {few}")
+    end = matches[0].id.rpartition("-")[2]
+    raise RunNotFoundError(
+        f"'{wanted}' matches {len(matches)} runs: {few}; give a whole id, or its end, as '{end}'"
+    )
 
 
 def check_is_free(name: str, but_for: str = "") -> None:

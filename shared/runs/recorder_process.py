@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..processes.python_program import python_program
-from .small_file import open_to_append
 
 if TYPE_CHECKING:
     from .run_folder import Run
@@ -94,6 +92,9 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
     """Start the recorder of `run` in a session of its own; returns its process. Warn when that
     fails, and go on; 0 then, and where none is wanted.
     """
+    # Not for those who only want to know the names of sinks, as --help does.
+    import subprocess
+
     if os.environ.get(SWITCH, "").lower() == "off":
         return 0
     for missing in filter(None, map(lacking, settings.to)):
@@ -106,7 +107,7 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
         )
         return 0
     recorder = [python, "-P", "-m", "operant", "record", run.id, "--beside"]
-    log = _log(run)
+    log = _log(run, subprocess.DEVNULL)
     try:
         started = subprocess.run(
             ["/bin/sh", "-c", _START, "sh", *recorder, *settings.arguments()],
@@ -128,9 +129,11 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
             os.close(log)
 
 
-def _log(run: Run) -> int:
-    """Where the recorder complains; nowhere, where the folder takes no file."""
+def _log(run: Run, nowhere: int) -> int:
+    """Where the recorder complains; `nowhere` if the folder takes no file."""
+    from .small_file import open_to_append
+
     try:
         return open_to_append(run.recorder_log_path)
     except OSError:
-        return subprocess.DEVNULL
+        return nowhere

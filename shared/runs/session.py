@@ -27,7 +27,7 @@ from .outcome import State
 from .owners import make_private_folder
 from .recorder_process import RecorderSettings, start_recorder
 from .run_folder import Run
-from .small_file import create_anew, write_whole
+from .small_file import open_to_append, write_whole
 
 _DEFAULT_RECORDER = RecorderSettings()
 
@@ -56,7 +56,7 @@ class StartedRecorder:
         if settings is None:
             return cls(run, 0, 0, RecorderSettings.wait_s)
         with suppress(OSError):  # a disk that takes nothing
-            os.close(create_anew(run.recording_path))
+            os.close(open_to_append(run.recording_path))
         pid = start_recorder(run, settings, warn)
         if not pid:
             with suppress(OSError):

@@ -12,6 +12,8 @@ import operant
 from operant.monitor.panels.event_lines import brief_lines
 from operant.shared.runs.status import open_page
 
+pytestmark = pytest.mark.slow
+
 GIVEN = {**SMALL, "num_envs": 2, "evaluation": {"num_episodes": 2, "every_iterations": 1}}
 
 

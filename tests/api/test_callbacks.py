@@ -12,6 +12,8 @@ import operant
 from operant.shared.runs.status import open_page
 from operant.trainer.experiment.experiment import Experiment
 
+pytestmark = pytest.mark.slow
+
 EVERY = {**SMALL, "evaluation": {"num_episodes": 4, "every_iterations": 2}}
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import python
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SNIPPET = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -21,7 +23,8 @@ def test_the_snippets_of_a_page_run_one_after_the_other(page, tmp_path, monkeypa
     found = snippets(page)
     assert len(found) >= 3
     script = tmp_path / "snippets.py"
-    script.write_text("\n".join(found).replace("500_000", "2_048"))
+    code = "\n".join(found)
+    script.write_text(re.sub(r"total_env_steps=[\d_]+_000\b", "total_env_steps=2_048", code))
     monkeypatch.chdir(tmp_path)
     done = python(str(script))
     assert done.returncode == 0, done.stderr

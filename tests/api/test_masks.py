@@ -30,6 +30,8 @@ from operant.trainer.policies.masks import ILLEGAL, any_legal, masked
 from operant.trainer.spaces import Discrete as OurDiscrete
 from operant.trainer.spaces import MultiDiscrete as OurMultiDiscrete
 
+pytestmark = pytest.mark.slow
+
 DISCRETE = ("ppo", "pqn", "dqn", "c51", "qr_dqn", "iqn", "rainbow")
 OF_REPLAY = {"rollout_steps": 8, "replay.capacity": 512}
 

@@ -10,8 +10,10 @@ from command_line import operant as command
 from own_lines import SMALL
 
 import operant
-from operant.algorithms import DQN, PPO, SAC, DQNConfig, Field
+from operant.algorithms import DQN, PPO, SAC, DQNConfig, Field, Metric
 from operant.testing import check_algorithm
+
+pytestmark = pytest.mark.slow
 
 SIZES = (
     "--set", "total_env_steps=600", "--set", "replay.capacity=1024",
@@ -171,6 +173,20 @@ class Undeclared(DQN):
         return {**figures, "loss/own": figures["loss/value"]}, error
 
 
+class DeclaringConfig(DQNConfig):
+    metrics = (*DQNConfig.metrics, Metric("loss/own"))
+
+
+class Declared(Undeclared):
+    section_class = DeclaringConfig
+
+
+def test_a_metric_that_the_section_declares_is_published():
+    check_algorithm(Declared)
+    run = operant.train("cart_pole", algorithm=Declared, **SMALL_DQN)
+    assert run.history()["loss/own"].notna().any()
+
+
 class LossesOfNone(DQN):
     def losses(self, batch, outputs, next_obs):
         pass
@@ -183,7 +199,7 @@ class LossesOfNone(DQN):
         (Forgets, "a run that goes on from a checkpoint differs in"),
         (Random, "two runs with the same seed differ in"),
         (Idle, "no weight of the policy changed"),
-        (Undeclared, "metrics of its section does not list 'loss/own'"),
+        (Undeclared, "'loss/own' is not declared: its section_class needs metrics = "),
     ],
 )
 def test_what_does_not_hold_is_said(algorithm, words):

@@ -35,6 +35,8 @@ from operant.trainer.policies.packed import as_numbers
 from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces.encoders import obs_parts
 
+pytestmark = pytest.mark.slow
+
 CAMERA = Box(0, 255, (12, 12, 1), np.uint8)
 
 
@@ -279,7 +281,7 @@ def test_crossq_refuses_dictionaries_with_images():
 
 @pytest.mark.slow
 def test_what_only_the_picture_says_is_learned():
-    run = operant.train(WhereIsIt, total_env_steps=40_000, evaluation={"num_episodes": 20})
+    run = operant.train(WhereIsIt, total_env_steps=20_000, evaluation={"num_episodes": 20})
     assert operant.evaluate(run, 50).mean() > 42  # chance is 25
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gymnasium
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from command_line import python
 from own_lines import SMALL, make_line_class
 
 import operant
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -40,6 +43,18 @@ def test_a_wrong_observation_is_said_in_one_line(policy):
         policy.act({"a": 1})
     with pytest.raises(operant.UsageError, match=r"obs is a list: expected .* 1 numbers, or a b"):
         policy.act([[3.0], [3.0, 4.0]])
+
+
+def test_it_is_written_as_onnx(policy, tmp_path):
+    path = tmp_path / "line.onnx"
+    policy.to_onnx(path)
+    obs = np.array([[3.0], [-3.0]], np.float32)
+    actions = onnxruntime.InferenceSession(path).run(["action"], {"observation": obs})[0]
+    assert actions == pytest.approx(policy.act(obs), abs=1e-5)
+    with pytest.raises(operant.UsageError, match=r"cannot write .*: No such file or directory"):
+        policy.to_onnx(tmp_path / "nowhere" / "line.onnx")
+    with pytest.raises(operant.UsageError, match=r"^path = 1: expected a file"):
+        policy.to_onnx(1)
 
 
 def test_weights_that_are_not_finite_are_neither_loaded_nor_shared(policy, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -63,6 +64,17 @@ def test_a_time_to_wait_that_is_no_number_is_one_line(timeout_s):
     run = logged({"loss": 0.5})
     with pytest.raises(operant.UsageError, match=r"timeout_s = .*: expected a number, 0 or more"):
         run.wait(timeout_s)
+
+
+def test_the_curve_of_a_notebook_rises_with_the_returns_and_ends_at_the_newest():
+    run = logged({"episode/return": 1.0}, {"episode/return": 3.0})
+    assert 'points="18.0,142.0 502.0,18.0"' in run._repr_html_()
+    constant = logged(*[{"episode/return": 2.0}] * 401)  # two in a point, and one in the last
+    (points,) = re.findall(r'points="([^"]*)"', constant._repr_html_())
+    places = [point.split(",") for point in points.split()]
+    assert len(places) == 201
+    assert places[-1] == ["502.0", "142.0"]
+    assert {y for _, y in places} == {"142.0"}
 
 
 def test_a_status_is_short_to_print():

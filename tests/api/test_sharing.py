@@ -23,6 +23,8 @@ from operant.algorithms import DQN, DQNConfig, Field
 from operant.shared.errors import CheckpointError
 from operant.trainer.experiment.sharing import policy_folder, zoo
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {**SMALL, "ppo": {"num_minibatches": 1}}
 OBS = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)
 

@@ -26,6 +26,8 @@ from operant.commands.stop import stop_run
 from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.status import open_page
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = {**SMALL, "total_env_steps": 10**12, "checkpoint": {"every_iterations": 0}}
 
 
@@ -342,7 +344,10 @@ def test_the_folder_that_is_named_is_resumed_or_none(line, tmp_path):
     copy = run.folder.with_name("copy")
     shutil.copytree(run.folder, copy)
     shutil.copytree(run.folder, run.folder.with_name("copy-2"))
-    assert operant.train(resume=copy, total_env_steps=256).folder == copy
+    resumed = operant.train(resume=copy, total_env_steps=256)
+    assert resumed.folder == copy
+    events = [event.text for event in open_page(resumed._run).events()]
+    assert f"resumed from iteration {run.status().iteration}" in events
     assert run.status().env_steps == 128
     elsewhere = shutil.copytree(run.folder, tmp_path / "elsewhere" / run.id)
     with pytest.raises(operant.UsageError, match=r"elsewhere/.* is not in .*: a run is resumed"):
@@ -424,7 +429,7 @@ def test_runs_of_one_name_have_ids_of_their_own_but_a_name_that_was_given_is_one
         operant.train(line, name="twin", total_env_steps=64, **SMALL) for _ in range(2)
     )
     assert first.id != second.id
-    with pytest.raises(operant.UsageError, match="'twin' matches 2 runs"):
+    with pytest.raises(operant.UsageError, match=r"'twin' matches 2 runs: .*; give a whole id"):
         operant.load("twin")
     change_notes(first.folder, lambda notes: replace(notes, name="best of all"))
     with pytest.raises(operant.UsageError, match=f"another run is called .*: {first.id}"):

@@ -20,6 +20,8 @@ from operant.trainer.config.files import load_config
 from operant.trainer.experiment.build import make_experiment
 from operant.trainer.machine.stopwatch import Stopwatch
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     "cart_pole_memory_ppo", "--set", "num_envs=8", "--set", "rollout_steps=32", "--set",
     "policy.memory.horizon=8", "--set", "ppo.num_minibatches=2", "--set", "num_threads=1",

@@ -21,6 +21,8 @@ from operant.shared.runs.find_runs import find_run, list_runs
 from operant.shared.runs.ranks import read_status
 from operant.trainer.config.files import load_config
 
+pytestmark = pytest.mark.slow
+
 SMALL = (
     "--set",
     "evaluation.num_episodes=2",
@@ -161,7 +163,10 @@ def test_one_key_at_a_time_is_changed_and_what_does_not_hold_is_said(trained, tm
     [
         (["compare", "cart_pole_ppo"], "two or more"),
         (["compare", "cart_pole_ppo", "cart_pole_ppo"], "each once"),
-        (["compare", "cart_pole_ppo", "cart_poles"], "no preset is called 'cart_poles'"),
+        (
+            ["compare", "cart_pole_ppo", "cart_poles"],
+            "no preset or environment is called 'cart_poles'",
+        ),
         (["compare", "cart_pole_ppo", "acrobot_ppo", "--env-steps", "9"], "9: one iteration has"),
         (["ablate", "cart_pole_ppo", "cart_pole_ppo"], "do not differ"),
         (["ablate", "cart_pole_ppo", "acrobot_ppo"], "env = cart_pole and acrobot"),

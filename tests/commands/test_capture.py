@@ -20,7 +20,7 @@ from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
 
-pytestmark = pytest.mark.usefixtures("recorders")
+pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
 
 
 def the_run() -> Run:

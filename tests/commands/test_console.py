@@ -17,6 +17,8 @@ from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
+pytestmark = pytest.mark.slow
+
 LOOP = """
 import operant, sys
 with operant.init(name="mine", console=True) as run:

@@ -24,6 +24,8 @@ from operant.shared.rows.row_file import RowFile
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
+pytestmark = pytest.mark.slow
+
 NUM_PUBLISHES = 3000
 
 

@@ -13,17 +13,18 @@ from pathlib import Path
 
 import pytest
 from command_line import operant, operant_json
-from recorded import event_texts, publishes, recorder_pid
+from recorded import event_texts, kill_recorder, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared.processes.lock import RunLock, lock_holder
 from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.ranks import read_status
+from operant.shared.runs.recorder_process import RecorderSettings, start_recorder
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
 
-pytestmark = pytest.mark.usefixtures("recorders")
+pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
 
 NUM_ROWS = 500
 # Logs 500 rows as fast as it can, then what it is told.
@@ -99,9 +100,8 @@ def test_nothing_is_missing_of_a_run_whose_container_ends_with_it():
 
 
 def test_what_a_container_ended_before_its_recorder_is_completed_by_the_next_command():
-    run = run_script(
-        "run.alert('over'); run.finish()", *IN_A_CONTAINER, OPERANT_RECORDER_WAIT_S="0"
-    )
+    end = "run.alert('over'); run.finish(); os._exit(0)"
+    run = run_script(end, *IN_A_CONTAINER, OPERANT_RECORDER_WAIT_S="0")
     assert run.recording_path.exists()  # nobody waited: not all of it is there
     assert [row["state"] for row in operant_json("runs")] == ["finished"]
     assert is_complete(run)
@@ -151,8 +151,7 @@ def test_what_was_killed_with_its_recorder_is_completed_by_any_command(command, 
 
 def test_a_run_that_lost_its_recorder_does_not_wait_for_it_and_is_completed():
     process, run = start_script(WAIT_AND_FINISH)
-    kill(recorder_pid(run))
-    wait_for(lambda: recorder_pid(run) is None)
+    kill_recorder(run)
     Path(run.folder / "go").touch()
     assert process.wait() == 0
     assert run.recording_path.exists()
@@ -200,6 +199,15 @@ def left_behind(monkeypatch):
     for session in sessions:
         with contextlib.suppress(OSError):
             session._lock.release()
+
+
+def test_a_recorder_that_starts_keeps_the_mark_that_the_run_is_not_complete(left_behind, tmp_path):
+    run = left_behind(tmp_path / "home", dies=False)
+    run.recording_path.write_text("made by the run")
+    start_recorder(run, RecorderSettings(every_s=0.1), pytest.fail)
+    wait_for(lambda: run.rows_path().exists())
+    assert run.recording_path.read_text() == "made by the run"
+    kill_recorder(run)
 
 
 def pages() -> set[str]:

@@ -32,6 +32,8 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.session import RunSession
 
+pytestmark = pytest.mark.slow
+
 # Machines are down while there is a file that says so, and answer with a file where one lies there.
 STAND_IN = """#!/bin/sh
 while [ $# -gt 2 ]; do shift; done

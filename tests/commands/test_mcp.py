@@ -19,9 +19,11 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 from operant.shared.runs.session import RunSession
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("mcp") is None, reason="the extra mcp is not installed"
-)
+is_missing = importlib.util.find_spec("mcp") is None
+pytestmark = [
+    pytest.mark.skipif(is_missing, reason="the extra mcp is not installed"),
+    pytest.mark.slow,
+]
 HELLO = {
     "jsonrpc": "2.0", "id": 1, "method": "initialize",
     "params": {"protocolVersion": "2025-06-18", "capabilities": {},

@@ -16,7 +16,7 @@ from waiting import wait_for
 from operant.shared.runs.find_runs import latest_run, list_runs
 from operant.shared.runs.ranks import read_status
 
-pytestmark = pytest.mark.usefixtures("kill_runs")
+pytestmark = [pytest.mark.usefixtures("kill_runs"), pytest.mark.slow]
 
 
 def test_leaving_the_monitor_leaves_the_run_and_says_how_to_return():

@@ -20,6 +20,8 @@ from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
 
+pytestmark = pytest.mark.slow
+
 
 def ended_run(name: str, state="finished") -> Run:
     run, lock = create_run(name, {"config": {"seed": 1}}, rank=0)

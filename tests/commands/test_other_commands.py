@@ -85,8 +85,9 @@ def test_names_that_are_no_text_are_valid_json(capsys):
 def test_status_is_one_object_of_valid_json(finished_run):
     done = operant("status", "--latest", "--json")
     status = json.loads(done.stdout, parse_constant=pytest.fail)
-    assert set(status) == STATUS_FIELDS | {"hint"}
+    assert set(status) == STATUS_FIELDS | {"folder", "hint"}
     assert status["hint"] is None
+    assert status["folder"] == str(finished_run.folder)
     assert (status["run"], status["state"], status["message"]) == (
         finished_run.id,
         "finished",

@@ -21,6 +21,8 @@ from operant.shared.episodes.episode_file import write_moments
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
+pytestmark = pytest.mark.slow
+
 ANOTHER_SCREEN, FORMER_SCREEN = b"\x1b[?1049h", b"\x1b[?1049l"
 CURSOR = b"\x1b[?25h"
 

@@ -88,3 +88,11 @@ def test_the_return_is_the_newest_there_is_and_an_evaluations_before_any_episode
     told = [line.split("return ")[1] for line in stream.getvalue().splitlines()]
     assert told[0] == UNKNOWN  # not NaN, which would be a fault of the environment's
     assert [float(each) for each in told[1:]] == [5.0, 7.0, 7.0]
+
+
+def test_the_last_line_comes_however_soon_after_the_one_before():
+    stream, clock = io.StringIO(), SimpleNamespace(now=0.0)
+    progress = PlainProgress(stream, lambda: clock.now)
+    for clock.now, fraction in ((0.0, 0.5), (1.0, 0.9), (1.5, 1.0)):
+        progress({"progress/fraction": fraction}, 1, 4096)
+    assert [line.split()[0] for line in stream.getvalue().splitlines()] == ["50.0%", "100%"]

@@ -11,7 +11,7 @@ import sys
 import pytest
 from command_line import ENDLESS, SHORT, error_line, operant, operant_json
 from deaths import check_files, deaths, is_finished, report
-from recorded import csv_rows, event_texts, publishes, recorder_pid
+from recorded import csv_rows, event_texts, kill_recorder, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared.processes.lock import LAUNCHER
@@ -21,7 +21,7 @@ from operant.shared.runs.recorder_process import RecorderSettings
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
-pytestmark = pytest.mark.usefixtures("recorders")
+pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
 
 OFTEN = ("--set", "recorder.every_s=0.1")
 
@@ -66,8 +66,7 @@ def test_a_killed_trainer_leaves_finished_files(recorded_training):
 
 def test_a_killed_recorder_changes_nothing_and_another_goes_on(recorded_training):
     process, run = recorded_training
-    os.kill(recorder_pid(run), signal.SIGKILL)
-    wait_for(lambda: recorder_pid(run) is None)
+    kill_recorder(run)
     before = publishes(run)
     publish = read_status(run).iteration
     wait_for(lambda: read_status(run).iteration > publish + 20)
@@ -113,8 +112,7 @@ def test_the_recorder_survives_hangup_and_termination_and_no_child_is_left_to_wa
 
 def test_ctrl_c_ends_the_recorder_alone(recorded_training):
     process, run = recorded_training
-    os.kill(recorder_pid(run), signal.SIGKILL)
-    wait_for(lambda: recorder_pid(run) is None)
+    kill_recorder(run)
     recorder = subprocess.Popen([sys.executable, "-m", "operant", "record", run.id])
     wait_for(lambda: recorder_pid(run) == recorder.pid)
     rows = len(publishes(run))

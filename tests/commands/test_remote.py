@@ -21,6 +21,8 @@ from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
+pytestmark = pytest.mark.slow
+
 
 def start_session(name: str = "far") -> RunSession:
     run, lock = create_run(name, {}, rank=0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import tomllib
 
 import pytest
 from command_line import ENDLESS, SHORT, error_line, operant, operant_json
+from recorded import delete_folder
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
@@ -146,7 +146,7 @@ def test_resuming_is_refused_where_it_makes_no_sense(start_training):
 def test_a_run_whose_folder_was_deleted_leaves_nothing(start_training):
     often = ("--set", "checkpoint.every_env_steps=2048")
     process, run = start_training("cart_pole_ppo_smoke", *often, *ENDLESS)
-    shutil.rmtree(run.folder)
+    delete_folder(run)
     wait_for(lambda: read_status(run).message == "its folder was deleted")
     begun = read_status(run).iteration or 0
     wait_for(lambda: (read_status(run).iteration or 0) > begun + 10)

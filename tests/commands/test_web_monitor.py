@@ -24,9 +24,11 @@ from waiting import wait_for
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("textual_serve") is None, reason="the extra web is not installed"
-)
+is_missing = importlib.util.find_spec("textual_serve") is None
+pytestmark = [
+    pytest.mark.skipif(is_missing, reason="the extra web is not installed"),
+    pytest.mark.slow,
+]
 PATIENCE_S = 300
 
 

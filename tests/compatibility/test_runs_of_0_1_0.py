@@ -19,6 +19,8 @@ from operant.shared.processes.lock import lock_holder
 from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
 
+pytestmark = pytest.mark.slow
+
 NAMES = names_of("0.1.0")
 # Of each: state, iteration, env steps, publishes.
 WERE = {

@@ -82,7 +82,10 @@ def cases():
 
 CASES = dict(cases())
 # One of each way to learn; the long form has all.
-SHORT = {"ppo-cart_pole", "ppo-offload", "pqn-cart_pole", "rainbow-cart_pole", "sac-pendulum"}
+SHORT = {
+    "ppo-cart_pole", "ppo-kl-stop", "ppo-offload", "pqn-cart_pole", "rainbow-cart_pole",
+    "sac-pendulum",
+}  # fmt: skip
 ROWS = dict(device_bytes.rows())
 CHECKED_ROWS = (
     "cart_pole_ppo", "cart_pole_rainbow", "pendulum_sac", "cart_pole_ppo, gpu_large",

@@ -9,7 +9,9 @@ import pytest
 from gpu_subjects import SUBJECTS, differences
 
 FEW, MANY = range(3), range(3, 100)
-SHORT = ("staged metrics", "overlapping rollouts")
+SHORT = (
+    "staged metrics", "overlapping rollouts", "pinned minibatches", "few pinned minibatches",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

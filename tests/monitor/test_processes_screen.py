@@ -308,8 +308,8 @@ def test_columns_fill_the_screen_and_keep_the_command_and_the_run(width, has_gpu
     assert {"pid", "cpu", "memory", "run"} <= columns.keys()
 
 
-async def test_its_keys_are_in_its_document(still):
-    document = (Path(__file__).parents[2] / "docs" / "processes.md").read_text()
+async def test_its_keys_are_in_the_document_of_keys(still):
+    document = (Path(__file__).parents[2] / "docs" / "keys.md").read_text()
     app = choosing()
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(app, pilot)

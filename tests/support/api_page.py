@@ -12,8 +12,9 @@ HEAD = """\
 
 <!-- written by `make reference` from the code -->
 
-All that `import operant` exports. What is not on this page is private and may change in any
-version. [From Python](python.md) and [Your own training loop](your-own-loop.md) are the guides.
+All that `import operant` exports. The modules that other documents import from are public too;
+everything else is private and may change in any version. [From Python](python.md) and
+[Your own training loop](your-own-loop.md) are the guides.
 """
 NOT_CALLED = {"Run", "Policy", "Callback", "LiveRun"}  # operant makes these
 PARTS = {
@@ -34,7 +35,7 @@ PARTS = {
     ),
 }  # fmt: skip
 NEEDS_TRANSFORMERS = "OperantTrainerCallback"  # which the tests do without
-AS_WANDB = "These have the names and arguments of wandb's"
+AS_WANDB = "These have the names and arguments of those in wandb"
 
 
 def page() -> str:

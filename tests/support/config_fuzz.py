@@ -26,7 +26,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
 
@@ -127,7 +127,8 @@ def problem_of(code: int, said: str, runs: list[Run], told: set[str]) -> str:
 
 
 def _names(line: str, key: str) -> bool:
-    return any(part in line for part in (key, *key.split("."), key[:-1]) if len(part) > 2)
+    parts = (key, *key.split("."), key[:-1])
+    return f"'{key}'" in line or any(part in line for part in parts if len(part) > 2)
 
 
 def problem_of_run(runs: list[Run]) -> str:
@@ -146,9 +147,22 @@ def problem_of_run(runs: list[Run]) -> str:
         return f"exit code 0, and its outcome is {outcome}"
     if snapshot is None or snapshot.iteration < 1:
         return "it published nothing"
-    bad = [f"{name} = {value}" for name, value in snapshot.metrics.items()
-           if math.isinf(value) or (math.isnan(value) and not MAY_BE_NAN.match(name))]  # fmt: skip
+    values = snapshot.metrics
+    bad = [
+        f"{name} = {value}"
+        for name, value in values.items()
+        if math.isinf(value) or (math.isnan(value) and not may_be_nan(name, values))
+    ]
     return f"finished with {', '.join(bad)}" if bad else ""
+
+
+def may_be_nan(name: str, values: Mapping[str, float]) -> bool:
+    """Whether there is no number to expect: nothing was learned yet, or updates were skipped."""
+    if name.startswith(("loss/", "value/", "optimizer/")) and values.get("updates/count") == 0:
+        return True
+    if name == "optimizer/grad_norm" and values.get("updates/skipped", 0) > 0:
+        return True
+    return bool(MAY_BE_NAN.match(name))
 
 
 def batch(drawn: Draw, numbers: list[int], folder: Path, say: Callable[[Ended], None]) -> None:

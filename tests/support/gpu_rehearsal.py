@@ -38,9 +38,11 @@ TABLES = {
 TORCH = "torch==2.14.1"
 # CUDA's headers, which the null runtime is compiled with, and what the tests import.
 EXTRAS = (
-    "nvidia-cuda-crt==13.0.*", "hypothesis", "pytest", "pytest-timeout", "pillow", "gymnasium",
+    "nvidia-cuda-crt==13.0.*", "hypothesis", "pytest", "pytest-timeout", "pytest-xdist", "pillow",
+    "gymnasium",
 )  # fmt: skip
 TESTS = ("tests/emulated_gpu", "tests/gpu")
+IN_PARALLEL = ("--numprocesses", "2", "--max-worker-restart", "0")
 SHORT = ("-m", "not long_rehearsal")
 CANNOT_BE_INSTALLED = 77  # the exit status that Automake's tests are skipped with
 NEEDED_BYTES = 8 * 10**9  # 6 GB installed, and the wheels while pip unpacks them
@@ -68,7 +70,8 @@ def main(arguments: list[str]) -> int:
     given = [x for x in arguments if x != "--short" and x not in TABLES]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "operant").symlink_to(REPOSITORY)
-        command = [python, "-m", "pytest", *(SHORT if short else ()), *(given or TESTS)]
+        command = [python, "-m", "pytest", *IN_PARALLEL, *(SHORT if short else ())]
+        command += given or TESTS
         if table:
             command = [python, "-W", "ignore", TABLES[table]]
         start_s = time.monotonic()

@@ -1,9 +1,7 @@
-"""Several machines on one: network namespaces, whose packets a relay delays, loses or drops, and
-processors with quotas.
+"""Several machines on one: network namespaces, whose packets a relay delays, loses or drops.
 
-Linux, root, `ip` and /dev/net/tun are needed, and for quotas the first version of cgroups;
-`why_none` says what lacks. The relay stands in for `tc netem`, which many kernels lack. It takes
-some of a core, and about 20 MB/s pass through it.
+Linux, root, `ip` and /dev/net/tun are needed; `why_none` says what lacks. The relay stands in for
+`tc netem`, which many kernels lack. It takes some of a core, and about 20 MB/s pass through it.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ import os
 import random
 import select
 import shutil
-import socket
 import struct
 import subprocess
 import threading
@@ -27,10 +24,8 @@ from pathlib import Path
 from typing import Any
 
 TUN = Path("/dev/net/tun")
-QUOTAS = Path("/sys/fs/cgroup/cpu")
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 CLONE_NEWNET = 0x40000000
-PERIOD_US = 100_000
 MOST_BYTES = 2000  # of a packet, which is 1500 at most
 
 
@@ -51,22 +46,14 @@ def why_none() -> str:
     return ""
 
 
-def why_no_quotas() -> str:
-    return "" if (QUOTAS / "cpu.cfs_quota_us").exists() else f"no quotas in {QUOTAS}"
-
-
 class Machines:
     """`count` of them, with the addresses 10.77.0.1 and so on. A packet from one to another takes
-    `delay_s`, and the fraction `loss` never arrives. Of `quotas`, where given, each is the part of
-    a core that a machine has.
+    `delay_s`, and the fraction `loss` never arrives.
     """
 
-    def __init__(
-        self, count: int, delay_s: float = 0.0, loss: float = 0.0, quotas: Sequence[float] = ()
-    ) -> None:
+    def __init__(self, count: int, delay_s: float = 0.0, loss: float = 0.0) -> None:
         self.addresses = [f"10.77.0.{i + 1}" for i in range(count)]
         self._names = [f"operant-{os.getpid()}-{next(_NUMBERS)}" for _ in range(count)]
-        self._quotas = quotas
         self.delay_s, self.loss = delay_s, loss
         self.cut_off: set[int] = set()  # whose cable is pulled
         self._tuns: list[int] = []
@@ -83,10 +70,6 @@ class Machines:
                     f"address add {address}/24 dev wire", "link set wire up", "link set lo up"
                 ):  # fmt: skip
                     subprocess.run(["ip", "-n", name, *settings.split()], check=True)
-            for name, quota in zip(self._names, self._quotas, strict=bool(self._quotas)):
-                (QUOTAS / name).mkdir()
-                (QUOTAS / name / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-                (QUOTAS / name / "cpu.cfs_quota_us").write_text(str(round(quota * PERIOD_US)))
             stack.pop_all()
         self._relaying.start()
         return self
@@ -96,23 +79,15 @@ class Machines:
         self._relaying.join()
         self._clean_up()
 
-    def set_quota(self, machine: int, quota: float) -> None:
-        path = QUOTAS / self._names[machine] / "cpu.cfs_quota_us"
-        path.write_text(str(round(quota * PERIOD_US)))
-
     def command(self, machine: int, arguments: Sequence[str]) -> list[str]:
         """What runs a program there."""
-        name, enter = self._names[machine], ""
-        if self._quotas:
-            enter = f"echo $$ > {QUOTAS / name}/cgroup.procs; "
-        return ["bash", "-c", f'{enter}exec ip netns exec {name} "$@"', "bash", *arguments]
+        return ["ip", "netns", "exec", self._names[machine], *arguments]
 
     def _clean_up(self) -> None:
         for tun in self._tuns:
             os.close(tun)
         for name in self._names:
             subprocess.run(["ip", "netns", "delete", name], capture_output=True)
-            _remove_group(QUOTAS / name)
 
     def _relay(self) -> None:
         """Take packets from everyone, and give each to whom it is for, when it is due."""
@@ -185,46 +160,3 @@ def start_rank(
 def ports() -> Iterator[int]:
     """Nobody else is in these namespaces, but what was used just now may linger."""
     return itertools.cycle(range(29_500, 29_900))
-
-
-def ping_s(machines: Machines, count: int = 20) -> list[float]:
-    """Seconds that a byte takes to machine 1 and back by TCP, for so many of them."""
-    server = "import socket\ns = socket.create_server(('', 29400)).accept()[0]\n" \
-        "s.setsockopt(6, 1, 1)\nwhile (x := s.recv(1)): s.send(x)"  # fmt: skip
-    with subprocess.Popen(machines.command(1, ["python3", "-c", server])) as process:
-        found = []
-        with _socket_in(machines._names[0]) as own:
-            while own.connect_ex((machines.addresses[1], 29400)):
-                time.sleep(0.05)
-            own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for _ in range(count):
-                began_s = time.perf_counter()
-                own.send(b"x")
-                own.recv(1)
-                found.append(time.perf_counter() - began_s)
-        process.wait()
-    return found
-
-
-def _socket_in(namespace: str) -> socket.socket:
-    found: list[socket.socket] = []
-
-    def make() -> None:
-        with open(f"/run/netns/{namespace}") as file:
-            ctypes.CDLL(None).setns(file.fileno(), CLONE_NEWNET)
-        found.append(socket.socket())
-
-    thread = threading.Thread(target=make)
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-def _remove_group(group: Path) -> None:
-    """A group of processes with a quota, once those that are left in it have ended."""
-    deadline = time.monotonic() + 5.0
-    while group.exists() and time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            group.rmdir()
-            return
-        time.sleep(0.05)

@@ -6,10 +6,14 @@ import csv
 import io
 import math
 import os
+import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from waiting import wait_for
 
 from operant.shared.processes.lock import RECORDER, lock_holder
 from operant.shared.runs.run_folder import Run
@@ -56,3 +60,19 @@ def recorder_pid(run: Run) -> int | None:
     """The process that records `run`; None while none does."""
     holder = lock_holder(run.lock_path, RECORDER, 1)
     return holder.pid if holder else None
+
+
+def kill_recorder(run: Run) -> None:
+    """Kill the process that records `run`, once there is one, and wait until it is gone."""
+    os.kill(wait_for(lambda: recorder_pid(run)), signal.SIGKILL)
+    wait_for(lambda: recorder_pid(run) is None)
+
+
+def delete_folder(run: Run) -> None:
+    """Delete the run's folder, though others write into it meanwhile."""
+
+    def is_gone() -> bool:
+        shutil.rmtree(run.folder, ignore_errors=True)
+        return not run.folder.exists()
+
+    wait_for(is_gone)

@@ -19,6 +19,7 @@ from operant.monitor.screens.group_screen import GroupScreen
 from operant.monitor.screens.processes_screen import ProcessesScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
+from operant.monitor.screens.signal_dialog import SignalDialog
 from operant.monitor.screens.sweep_screen import SweepScreen
 from operant.monitor.session.keys import key_rows
 from operant.monitor.widgets.arranging import Arranging
@@ -52,10 +53,10 @@ COMMANDS_HEAD = f"""\
 - **CONFIG** is an ENV, a [preset](configuration.md#presets) or a TOML file. `mettagrid_ppo+fast` adds an
   [overlay](grid.md#settings-on-top) for many agents.
 - **RUN** is a run's id, its name, or any part of either that no other run has. Without it, most commands take the latest run.
-- `--json` prints one JSON object and nothing else.
+- `--json` prints one JSON value and nothing else.
 - **Exit codes**: 0 success; 1 the run failed; 2 wrong input; 129, 130 and 143: stopped by a closed terminal, Ctrl-C or
   SIGTERM.
-- **Files**: runs are in `$OPERANT_HOME/runs`, or in the platform's folder for state. The shared memory is in
+- **Files**: runs are in `$OPERANT_HOME/runs`, or in `~/.local/state/operant/runs` on Linux. The shared memory is in
   `/dev/shm/operant-<uid>`, or in `$OPERANT_PAGES`.
 """
 CONFIGURATION_HEAD = f"""\
@@ -86,7 +87,7 @@ A default of `(none)` is a key without a value; `--set KEY=none` removes one tha
 PRESETS_HEAD = """\
 ## Presets
 
-`operant train ENV` takes the preset of the environment and the algorithm by itself. Presets that end in `_smoke` are short
+`operant train ENV` takes the preset of the environment and the algorithm automatically. Presets that end in `_smoke` are short
 runs for a first look.
 
 | environment | presets |
@@ -96,7 +97,7 @@ KEYS_HEAD = f"""\
 
 {WRITTEN}
 
-`?` shows the keys of the screen that you are on, and `ctrl+p` all actions by name. `operant play` has
+`?` shows the keys of the screen that you are on; type there to search them. `ctrl+p` shows all actions. `operant play` has
 [keys of its own](play.md).
 
 With the mouse:
@@ -106,8 +107,6 @@ With the mouse:
 - Turn the wheel to scroll. On an enlarged chart it zooms at the mouse, and on the others with ctrl.
 - Double-click a zoomed chart to show all of it again, and any other to enlarge it.
 - Click a key in the last row to press it. Drag the slider of a replay.
-
-In the help (`?`), type to search the keys.
 """
 KEYS_OF = {
     "Everywhere": (MonitorApp,),
@@ -123,6 +122,7 @@ KEYS_OF = {
     "A group": (GroupScreen,),
     "A sweep": (SweepScreen, TrialsTable),
     "Processes": (ProcessesScreen, ProcessTable),
+    "Signals": (SignalDialog,),
 }
 
 

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import secrets
-import signal
 import struct
 import subprocess
 import sys
@@ -28,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from deaths import is_finished
 from leftover_rows import take_leftover_rows
-from recorded import places_of_its_own, recorder_pid
+from recorded import kill_recorder, places_of_its_own, recorder_pid
 from waiting import wait_for
 
 from operant.shared.rows.row_file_reader import RowFileReader
@@ -130,7 +128,7 @@ def _death(kind: str, moments: random.Random) -> RowDeath:
     trainer = Trainer(BURST_ROWS if is_burst else 10**9, 0 if is_burst else ROWS_PER_S)
     try:
         if kind == "no recorder":
-            os.kill(wait_for(lambda: recorder_pid(trainer.run)), signal.SIGKILL)
+            kill_recorder(trainer.run)
         wait_for(lambda: trainer.num_published)
         time.sleep(moments.uniform(0.0, LIFE_S))
     finally:

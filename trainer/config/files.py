@@ -328,5 +328,5 @@ def config_path(source: str) -> Path:
         elif re.fullmatch(r"[\w.]+:\w+", source):
             hint = f"; for a function or a class of a module, write gymnasium:{source}"
         hint = hint or "; operant train --help-config lists all presets"
-        raise ConfigError(f"no preset is called '{source}'{hint}")
+        raise ConfigError(f"no preset or environment is called '{source}'{hint}")
     return PRESET_FOLDER / f"{source}.toml"

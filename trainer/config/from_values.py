@@ -131,7 +131,7 @@ def _fields(model: type[Section], prefix: str) -> Iterator[tuple[str, str, str]]
     for name, info in model.model_fields.items():
         if isinstance(info.default, Section):
             yield from _fields(type(info.default), f"{prefix}{name}.")
-        else:
+        elif name not in model.unused_fields:
             yield prefix + name, _toml(info.default), info.description or ""
 
 

@@ -40,7 +40,7 @@ def _keys(model: type[Section], prefix: str) -> Iterator[Key]:
     for name, info in model.model_fields.items():
         if isinstance(info.default, Section):
             yield from _keys(type(info.default), f"{prefix}{name}.")
-        else:
+        elif name not in model.unused_fields:
             choices = _choices(prefix + name, info.annotation)
             yield Key(prefix + name, info.description or "", choices)
 

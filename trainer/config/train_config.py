@@ -59,14 +59,16 @@ KINDS = {"Discrete": "discrete", "MultiDiscrete": "several discrete", "Box": "co
 
 
 def nearest_env(name: str, known: Iterable[str], most: int = 1) -> str:
-    """`nearest`, also among Gymnasium's ids for a name that ends as they do, in `-v5`. An id
-    without its version, which Gymnasium takes as well, is answered with the prefix.
+    """`nearest`, also among Gymnasium's ids for a name that ends as they do, in `-v5`, or begins
+    with a capital. An id without its version, which Gymnasium takes as well, is answered with the
+    prefix.
     """
     from ..envs.spaces import is_id, known_ids, knows_id  # which import Gymnasium
 
     if knows_id(name):
         return f"; did you mean '{GYMNASIUM_PREFIX}{name}'?"
-    return nearest(name, [*known, *(known_ids() if is_id(name) else ())], most)
+    is_like_one = is_id(name) or name[:1].isupper()
+    return nearest(name, [*known, *(known_ids() if is_like_one else ())], most)
 
 
 def no_such_env(env: str) -> str:
@@ -83,7 +85,7 @@ class TrainConfig(Section):
 
     env: str = Field(
         DEFAULT_ENV,
-        description="the environment: a name, an id of Gymnasium's, gymnasium:module:function, "
+        description="the environment: a name, a Gymnasium id, gymnasium:module:function, "
         "pettingzoo:ID, pettingzoo:MODULE, pettingzoo:module:function, native:module:function or "
         "envpool:ID",
     )

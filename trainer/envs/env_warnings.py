@@ -1,4 +1,6 @@
-"""Warnings of what operant ignores in other libraries' environments: scales, images, some masks."""
+"""Warnings of what operant ignores in other libraries' environments (scales, images, some masks),
+and of slow steps.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ import numpy as np
 
 from ..spaces import mask_size
 from ..spaces.encoders import MLP
-from . import preprocessing_of, spec_of
+from . import host_of, preprocessing_of, spec_of
 from .masks import MASK_KEY, MaskedSpace
+from .mujoco.tasks import TASKS
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 from .spaces import import_gymnasium
 
@@ -39,9 +42,22 @@ def env_warnings(config: TrainConfig) -> list[str]:
         # Encoders of images, and networks of the user's, get scaled numbers in their shape.
         of_obs = _of_observations(space, config.normalization.obs) if config.encoder == MLP else ()
         of_masks = () if mask_size(spec) else _of_masks(env, space, info)
-        found = (*of_obs, *of_masks)
+        found = (*of_obs, *of_masks, *_of_stepping(config))
         return list(dict.fromkeys(found))  # several parts may have the same
     return []
+
+
+def _of_stepping(config: TrainConfig) -> Iterator[str]:
+    env_id = config.env.removeprefix(GYMNASIUM_PREFIX)
+    if env_id not in TASKS or config.table("gymnasium").vectorization != "auto":
+        return
+    if host_of(config) != "mjbatch":
+        from .mujoco.host import can_host  # imports PyTorch
+
+        why = "pip install 'operant-rl[mujoco]'"
+        if can_host(env_id):
+            why = "leave [workers] and [preprocessing] at their defaults"
+        yield f"{env_id} is stepped without mjbatch, which would be faster: {why}"
 
 
 def _copy_of(config: TrainConfig) -> Any:

@@ -14,9 +14,9 @@ class GymnasiumConfig(EnvSection):
 
     vectorization: Literal["auto", "sync", "mjbatch", "own"] = Field(
         "auto",
-        description="sync: one by one, here or in workers; mjbatch: MuJoCo's of version 5 on "
-        "threads; own: the environment is vectorised; auto: mjbatch where it is installed and "
-        "workers are not asked for, else sync",
+        description="sync: one by one, here or in workers; mjbatch: MuJoCo v5 on "
+        "threads; own: the environment is vectorised; auto: mjbatch if it is installed "
+        "and no key of workers or preprocessing is set, else sync",
     )
 
     @field_validator("vectorization", mode="before")

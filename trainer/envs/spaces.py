@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import itertools
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -44,9 +45,12 @@ def import_gymnasium(env_id: str = "") -> Any:
     try:
         import gymnasium
     except ModuleNotFoundError:
+        extra = "mujoco" if MUJOCO.fullmatch(env_id) else "gymnasium"
         raise ConfigError(
-            "gymnasium is not installed: pip install 'operant-rl[gymnasium]'"
+            f"gymnasium is not installed: pip install 'operant-rl[{extra}]'"
         ) from None
+    if MUJOCO.fullmatch(env_id):
+        check_mujoco()
     if is_atari(env_id) and env_id not in gymnasium.registry:
         try:
             gymnasium.register_envs(importlib.import_module("ale_py"))
@@ -56,6 +60,20 @@ def import_gymnasium(env_id: str = "") -> Any:
                 "pip install 'operant-rl[atari]'"
             ) from None
     return gymnasium
+
+
+def check_mujoco() -> None:
+    """Raises ConfigError if MuJoCo is installed, but not what MUJOCO_GL tells it to draw with."""
+    try:
+        importlib.import_module("mujoco")
+    except ImportError:  # those who need it say what to install
+        return
+    except Exception as error:
+        raise ConfigError(
+            f"MUJOCO_GL={os.environ.get('MUJOCO_GL')}: MuJoCo cannot draw with that here "
+            f"({first_line(error)}); egl needs Mesa or the driver of a GPU, osmesa needs the "
+            "system's package libosmesa6"
+        ) from None
 
 
 def is_atari(env: str) -> bool:

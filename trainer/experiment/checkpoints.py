@@ -215,7 +215,10 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None] = lambda _: None
     """
     paths = list_checkpoints(folder)
     if not paths:
-        raise CheckpointError(f"{folder.parent.name} has no checkpoint")
+        raise CheckpointError(
+            f"{folder.parent.name} has no checkpoint: none was due yet; the table [checkpoint] of "
+            "the configuration says when one is"
+        )
     damage: DamagedCheckpointError | None = None
     for path in reversed(paths):
         try:
@@ -226,7 +229,8 @@ def latest_checkpoint(folder: Path, warn: Callable[[str], None] = lambda _: None
         if damage:
             warn(f"{damage}; {path.name} is taken instead")
         return checkpoint
-    raise damage or CheckpointError(f"{folder.parent.name} has no checkpoint")
+    assert damage
+    raise damage
 
 
 def check_of_run(checkpoint: Checkpoint, run: Run) -> None:

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import onnx
 import torch
 from torch import Tensor, nn
 
+from ...shared.errors import UsageError
+from ..envs import preprocessing_of, spec_of
 from ..policies.mlp import in_float32
 from ..policies.policy import Policy
+from ..spaces import num_numbers, obs_shape
+from .trained_policy import TrainedPolicy
 
 INPUT, OUTPUT = "observation", "action"
 STATE, NEXT_STATE = "state", "next_state"
@@ -58,6 +64,20 @@ class MaskedRecurrentGreedy(RecurrentGreedy):
         self, obs: Tensor, mask: Tensor, state: Tensor
     ) -> tuple[Tensor, Tensor]:
         return super().forward(torch.cat([obs, mask], -1), state)
+
+
+def write_trained(trained: TrainedPolicy, run_id: str, path: Path) -> None:
+    """Write the policy of a run to `path`. Raises UsageError if that is not possible."""
+    config = trained.config
+    about = f"{run_id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
+    spec = spec_of(config)
+    metadata = {"env": config.env, "observation_shape": json.dumps(obs_shape(spec))}
+    if (preprocessing := preprocessing_of(config).for_evaluation()).is_on:
+        metadata["preprocessing"] = json.dumps(asdict(preprocessing))
+    try:
+        write_onnx(trained.policy, num_numbers(spec), path, about, metadata)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def write_onnx(

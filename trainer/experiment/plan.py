@@ -6,6 +6,7 @@
                                                               graphs: all else
     host         vector: operant's own environments           gpu_vector
                  gymnasium: gymnasium.vectorization = own
+                 mjbatch: MuJoCo, unless `host_of` says sync
                  workers: all others of other libraries
     update       compiled: ppo, unless `why_pytorch`          pytorch
                  ranked: the same, in several ranks
@@ -21,7 +22,7 @@
                  1: algorithms with replay
                  all cores, divided by the ranks on this
                  machine: several ranks
-                 all cores: `pytorch`
+                 all cores: `pytorch`, environments of other libraries
                  0, which means measured: all else
 
 In each field the first line that fits counts. A setting that no line takes is refused
@@ -244,7 +245,8 @@ def _collector_on_gpu(config: TrainConfig) -> str:
 
 def _num_threads(config: TrainConfig, machine: Machine, ranks: RankLayout | None) -> int:
     """Replay batches are too small to share among threads. Iterations in PyTorch take too long to
-    measure all numbers of threads before the first one.
+    measure all numbers of threads before the first one. Environments of other libraries take only
+    the steps that the run counts: a step may be slow, or move a robot.
     """
     if config.num_threads:
         return config.num_threads
@@ -252,8 +254,8 @@ def _num_threads(config: TrainConfig, machine: Machine, ranks: RankLayout | None
         return 1
     if ranks:
         return max(1, machine.loop_threads // ranks.num_on_machine)
-    is_long = config.env in LEARNED_ENV_NAMES or not is_compiled(config)
-    return machine.loop_threads if is_long else 0
+    is_own = config.env not in LEARNED_ENV_NAMES and not is_hosted(config.env)
+    return 0 if is_own and is_compiled(config) else machine.loop_threads
 
 
 def _workers(

@@ -31,6 +31,7 @@ from ..settings.importing import imported
 from ..spaces import mask_size
 
 MODE = "rgb_array"
+TRACKING = "track"  # the camera of Gymnasium's walking robots
 
 
 class GymnasiumEpisodes:
@@ -114,6 +115,7 @@ def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
     try:
         one = gymnasium.make(name)
         modes = one.metadata.get("render_modes") or []
+        camera = _camera_of(one)
         one.close()
         if MODE not in modes:
             available = ", ".join(map(str, modes)) or "none"
@@ -121,11 +123,19 @@ def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
                 f"{GYMNASIUM_PREFIX}{name} cannot be shown: it has no render_mode "
                 f"'{MODE}' (it has: {available})"
             )
-        env = maker(name, preprocessing=preprocessing, render_mode=MODE)()
+        env = maker(name, preprocessing=preprocessing, render_mode=MODE, **camera)()
         check_display(name, env)
     except (gymnasium.error.Error, ImportError, AttributeError, ValueError, TypeError) as error:
         raise UsageError(f"{GYMNASIUM_PREFIX}{name} cannot be shown: {first_line(error)}") from None
     return env
+
+
+def _camera_of(env: Any) -> dict[str, Any]:
+    """The option for a camera that follows the robot, where a MuJoCo model has one."""
+    if not hasattr(env.unwrapped, "mujoco_renderer"):
+        return {}
+    cameras = [env.unwrapped.model.camera(i).name for i in range(env.unwrapped.model.ncam)]
+    return {"camera_name": TRACKING} if TRACKING in cameras else {}
 
 
 def check_display(name: str, env: Any) -> None:
@@ -136,5 +146,5 @@ def check_display(name: str, env: Any) -> None:
         env.close()
         raise UsageError(
             f"{GYMNASIUM_PREFIX}{name} cannot be drawn: MuJoCo looks for a display, and there is "
-            "none; set MUJOCO_GL=egl (a GPU) or MUJOCO_GL=osmesa (a processor) in the environment"
+            "none; set MUJOCO_GL=egl in the environment, or osmesa, with libosmesa6 installed"
         )

@@ -3,10 +3,15 @@
 PyTorch's own choice is MKL, which on processors other than Intel's does not use AVX-512. oneDNN
 does, and takes half the time: `python benchmarks/products.py`. Its calls cost some microseconds
 more, so that small products stay with PyTorch's choice.
+
+On Intel's processors MKL divides a sum among threads, so that its rounding depends on their number,
+unless MKL_CBWR is set in the environment before the first product of the process. It is set here;
+products take as long with it.
 """
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -17,15 +22,14 @@ from torch import Tensor, nn
 LARGE = 2**23
 
 
-def _onednn_is_faster() -> bool:
-    processor: Any = binding
-    onednn: Any = torch.backends.mkldnn
-    is_amd = processor.get_host_cpu_name().startswith("znver")
-    has_avx512 = processor.get_host_cpu_features().get("avx512f", False)
-    return bool(is_amd and has_avx512 and onednn.is_available())
+_processor: Any = binding
+_onednn_backend: Any = torch.backends.mkldnn
+_is_amd = _processor.get_host_cpu_name().startswith("znver")
+_features = _processor.get_host_cpu_features()
 
-
-ONEDNN_IS_FASTER = _onednn_is_faster()
+ONEDNN_IS_FASTER = _is_amd and _features.get("avx512f", False) and _onednn_backend.is_available()
+if _features.get("avx2", False) and not _is_amd:
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 def _takes_onednn(a: Tensor, b: Tensor) -> bool:

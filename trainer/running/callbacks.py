@@ -339,7 +339,7 @@ class StopAtReturn:
 
 class StopWithoutImprovement:
     """Stop after `patience` evaluations in a row whose mean return is not above the best before by
-    more than `least_gain`. A resumed run counts anew.
+    more than `least_gain`. A resumed run counts from 0.
     """
 
     def __init__(self, patience: int, least_gain: float = 0.0) -> None:

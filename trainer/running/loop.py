@@ -167,7 +167,8 @@ def watch_compiling(experiment: Experiment, telemetry: Telemetry) -> Callable[[]
             compiling.look()  # for how long the last of them took
 
     telemetry.stopwatch.is_compiling = still_compiles
-    if still_compiles():
+    telemetry.is_to_compile = still_compiles()
+    if telemetry.is_to_compile:
         telemetry.stopwatch.said("compiling")
         look()
     return look

@@ -104,13 +104,15 @@ def run_training(
         from .loop import train
 
         layout = RankLayout(place.world_size) if place else None
-        device = device_name(plan(config, this_machine(), layout).device)
+        planned = plan(config, this_machine(), layout)
+        started = {"device": device_name(planned.device), "stepped_by": planned.host}
         with contextlib.suppress(OSError):  # a full disk is no reason not to train
-            run.write_manifest({**run.manifest(), "device": device})
+            run.write_manifest({**run.manifest(), **started})
         checkpoint = None
         if resume_publish is not None:
             warn = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
+            _say(session, "info", f"resumed from iteration {checkpoint.iteration}")
 
         def check_waiting() -> bool:
             check_others()

@@ -74,6 +74,7 @@ class Telemetry:
         self.stopwatch = Stopwatch(now, metrics.phase)
         self._metrics, self._total, self._work = metrics, total_env_steps, work
         self.share: OwnShare | None = None  # of one of several ranks
+        self.is_to_compile = False  # in the next iteration, which speeds leave out
         self.callbacks: Callbacks | None = None
         self.skipped_updates = SkippedUpdates(0)
         self._now, self._report = now, report
@@ -84,6 +85,7 @@ class Telemetry:
         self._window = SpeedWindow(begun_s, work.env_steps)
         self._planned_window = SpeedWindow(begun_s, self._planned_steps)
         # The average counts from where these training seconds and env steps were 0.
+        self._begun_steps = work.env_steps
         self._zero_s, self._zero_steps = begun_s, work.env_steps
         if average_before > 0:
             self._zero_s, self._zero_steps = begun_s - work.env_steps / average_before, 0
@@ -98,7 +100,7 @@ class Telemetry:
         clock_s = self.stopwatch.training_s
         if self._planned_window.is_steady:
             self._longest_s = max(self._longest_s, clock_s - self._iteration_s)
-        self._iteration_s = clock_s
+        begun_s, self._iteration_s = self._iteration_s, clock_s
         env_steps = self._work.env_steps
         # The publish phase shown is the one before: this one is not over yet.
         row = {**_adding_up(self.stopwatch.take(), values), **values}
@@ -116,6 +118,12 @@ class Telemetry:
             row[UPDATES_PER_S] = self._update_window.add(clock_s, num_updates)
         seconds = max(clock_s - self._zero_s, 1e-9)
         row[AVERAGE_ENV_STEPS_PER_S] = (env_steps - self._zero_steps) / seconds
+        if self.is_to_compile:
+            self.is_to_compile = False
+            self._zero_s += clock_s - begun_s
+            self._zero_steps += env_steps - self._begun_steps
+            self._window = SpeedWindow(clock_s, env_steps)
+            self._planned_window = SpeedWindow(clock_s, self._planned_steps)
         self._tell_bad_losses(values)
         if warning := self.skipped_updates.warning(values, self._work.iteration):
             self.event("warning", warning)

@@ -21,6 +21,8 @@ class Section(BaseModel):
     """A table of the configuration: unknown keys are refused, and nothing changes after loading."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # Inherited fields that never have an effect, with the reasons: not listed as settings.
+    unused_fields: ClassVar[dict[str, str]] = {}
 
     @field_validator("*", mode="before")
     @classmethod
@@ -69,6 +71,8 @@ class AlgorithmSection(Section):
         """Whole keys that this run would ignore, each with the reason."""
         for key in self.unused_keys:
             yield key, f"{config.algorithm} has no use for it"
+        for field, reason in self.unused_fields.items():
+            yield f"{config.base_algorithm}.{field}", reason
 
     def warnings(self, config: TrainConfig) -> tuple[str, ...]:
         """What can be run, and is hardly what was meant."""

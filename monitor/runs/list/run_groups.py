@@ -104,10 +104,11 @@ def is_seed(key: str) -> bool:
 def plain_name(row: RunRow) -> str:
     """What people called a run, without its seed: the name that they gave it later, else its id
     without the moment and the letters against chance. A number at its end is the seed where the
-    configuration says so.
+    configuration says so, but in a sweep, where it is the trial's.
     """
     name = row.notes.name or _TAIL.sub("", STAMP.sub("", row.name))
-    seeds = "|".join(re.escape(str(row.config[key])) for key in row.config if is_seed(key))
+    keys = () if "trial" in row.config else filter(is_seed, row.config)
+    seeds = "|".join(re.escape(str(row.config[key])) for key in keys)
     plain = re.sub(rf"[-_.](?:{seeds})$", "", name) if seeds else name
     return _SEED_IN_NAME.sub("", plain).strip("-_.") or name
 

@@ -37,7 +37,7 @@ def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
     is_on_gpu = str(manifest.get("device", "")).startswith("cuda")
     return Knobs(
         is_on_gpu,
-        collect=_collect(config),
+        collect=_collect(manifest, config),
         learn=_learn(algorithm, section),
         learn_on_idle_gpu=_learn_on_idle_gpu(config, algorithm, section),
         idle_gpu=MORE_ENVS,
@@ -46,10 +46,12 @@ def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
     )
 
 
-def _collect(config: Mapping[str, Any]) -> str:
+def _collect(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     if "tinyphysics" in config:  # its rollouts are whole episodes, its engine is chosen by speed
         return ""
-    steps_itself = _table(config, "gymnasium").get("vectorization") in ("own", "mjbatch")
+    # Runs of 0.2.0 do not say what steps their environments.
+    way = manifest.get("stepped_by", _table(config, "gymnasium").get("vectorization"))
+    steps_itself = way in ("own", "gymnasium", "mjbatch")
     if not steps_itself and _table(config, "workers").get("num_workers") == 0:
         # Workers share environments out; one alone cannot be.
         return WORKERS if _number(config, "num_envs") > 1 else MORE_ENVS

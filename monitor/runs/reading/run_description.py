@@ -21,7 +21,7 @@ MAX_SETTINGS, MAX_KEY_CHARACTERS, MAX_VALUE_CHARACTERS = 4000, 200, 500
 MAX_CHARACTERS, MAX_STARTED_CHARACTERS, MAX_DIFF_CHARACTERS = 200_000, 100_000, 100_000
 MAX_DIFF_LINES, MAX_LINE_CHARACTERS, MAX_FILE_BYTES = 4000, 1000, 1 << 20
 # Of run.toml, beside the configuration. The first two are every run's own.
-_STARTED = ("created", "command_line", "device", "git_commit", "versions", "summary")
+_STARTED = ("created", "command_line", "device", "stepped_by", "git_commit", "versions", "summary")
 _OWN = frozenset({"created", "command_line", "packages"})
 _COMMENT, _NOT_KNOWN = "# ", "# not known:"  # at the top of a diff
 

@@ -23,6 +23,8 @@ from waiting import wait_for
 from operant.shared.runs.ranks import read_status
 from operant.trainer.distributed.meeting import versions
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 HERE_AND_THERE = ("--nodes", "me@127.0.0.1,localhost")
 

@@ -14,6 +14,8 @@ from operant.shared.processes.lock import lock_holder
 from operant.shared.runs.ranks import read_status
 from operant.trainer.experiment.checkpoints import latest_checkpoint
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.slow
 def test_a_run_of_two_goes_on_with_another_split_and_leaves_a_log_of_each():

@@ -36,7 +36,7 @@ def complaint(*arguments):
     [
         ((), "name an environment, a preset"),
         (("cart_pole_ppo",), "a sweep needs --param"),
-        (("cart_pole_pop", *RATE), "no preset is called 'cart_pole_pop'"),
+        (("cart_pole_pop", *RATE), "no preset or environment is called 'cart_pole_pop'"),
         (("cart_pole_ppo", "--param", "ppo.lr=0.1:0.2"), "unknown key 'ppo.lr'"),
         (("cart_pole_ppo", *RATE, *RATE), "--param ppo.learning_rate is given twice"),
         (("cart_pole_ppo", "--param", "ppo.gamma=0.9:1.5"), "ppo.gamma = 1.5"),

@@ -136,3 +136,4 @@ def test_a_suggestion_that_is_none_is_said(texts, complaint):
 
 def test_commas_in_brackets_and_quotes_part_nothing():
     assert split_commas("""[1,[2,3]], 'a,b',"c,d", e""") == ["[1,[2,3]]", "'a,b'", '"c,d"', "e"]
+    assert split_commas("""'[',"]",f""") == ["'['", '"]"', "f"]

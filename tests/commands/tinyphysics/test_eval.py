@@ -10,6 +10,8 @@ from command_line import error_line, operant, operant_json
 from tinyphysics_files import write_model, write_routes
 from tinyphysics_reference import Pid, episode, make_session
 
+pytestmark = pytest.mark.slow
+
 EVAL = ("tinyphysics", "eval", "--engine", "onnxruntime")
 
 

@@ -154,3 +154,9 @@ def test_a_narrow_chart_has_the_value_alone():
     line = drawn(with_value(250_000, 200), width=29)[1]
     assert "250.0k" in line
     assert "max" not in line
+
+
+def test_a_side_shows_no_more_than_twice_the_spread_of_the_other():
+    low, high = range_of(WAVE, low=WAVE - 5.0, high=WAVE + 0.01)
+    assert low == pytest.approx(WAVE.min() - 0.02)
+    assert high == pytest.approx(WAVE.max() + 0.01)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 
 import pytest
-from recorded import recorder_pid
+from recorded import kill_recorder, recorder_pid
 from told import Server, serving
-from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
 
@@ -27,7 +24,5 @@ def recorders(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("OPERANT_RECORDER", "on")
     yield
     for run in list_runs():
-        pid = recorder_pid(run)
-        if pid:
-            os.kill(pid, signal.SIGKILL)
-            wait_for(lambda run=run: recorder_pid(run) is None)
+        if recorder_pid(run):
+            kill_recorder(run)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 
 import pytest
 from command_line import operant
-from recorded import event_texts, publishes, recorder_pid
+from recorded import event_texts, kill_recorder, publishes, recorder_pid
 from told import looping, write_settings
 from waiting import wait_for
 
 from operant.monitor.notify.original import is_original
 from operant.shared.runs.run_folder import Run
 
-pytestmark = pytest.mark.usefixtures("recorders")
+pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
 
 
 def is_over(run):
@@ -82,8 +81,7 @@ def test_where_the_recorder_was_killed_too_whoever_completes_the_run_tells(serve
     write_settings(f'[[tell]]\nwebhook = "{server.url}"\non = ["crash"]')
     with looping() as (process, run):
         wait_for(lambda: publishes(run))
-        os.kill(recorder_pid(run), signal.SIGKILL)
-        wait_for(lambda: recorder_pid(run) is None)
+        kill_recorder(run)
         process.kill()
         process.wait()
     for number in range(2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 
 import pytest
@@ -139,3 +140,12 @@ def test_on_a_full_disk_a_row_is_there_whole_or_not_at_all(tmp_path):
         assert numbers(path) == [1, 2]
         assert [entry.name for entry in disk.iterdir()] == ["metrics.csv"]
         file.close()
+
+
+def test_what_was_appended_is_on_the_disk_after_a_sync(path, monkeypatch):
+    file = MetricsFile(path)
+    file.append([row(1, a=1.0)])
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    file.sync()
+    assert synced == [path.stat().st_ino]

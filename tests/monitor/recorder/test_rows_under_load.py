@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 import pytest
 from command_line import operant
 from leftover_rows import take_leftover_rows
-from recorded import recorder_pid
+from recorded import kill_recorder, recorder_pid
 from row_deaths import BURST_ROWS, Trainer, check_rows, row_deaths
 from waiting import wait_for
 
@@ -35,7 +32,7 @@ def test_trainers_killed_at_random_moments_leave_every_row_that_they_wrote():
 @pytest.mark.parametrize("by_hand", [True, False])
 def test_the_newest_20000_rows_wait_for_a_recorder_while_none_lives(by_hand):
     trainer = Trainer(BURST_ROWS, 0)
-    os.kill(wait_for(lambda: recorder_pid(trainer.run)), signal.SIGKILL)
+    kill_recorder(trainer.run)
     wait_for(lambda: trainer.seconds)
     if by_hand:
         trainer.kill()

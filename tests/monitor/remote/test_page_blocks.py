@@ -68,3 +68,11 @@ def test_a_block_outside_the_page_and_one_that_swells_are_refused():
             mirror.apply(struct.pack("<II", number, len(data)) + data)
     with pytest.raises(StreamError):
         PageMirror(1 << 40)
+
+
+def test_a_block_that_comes_twice_in_a_frame_is_refused():
+    mirror, data = PageMirror(4 * BLOCK_BYTES), zlib.compress(b"x" * BLOCK_BYTES)
+    block = struct.pack("<II", 1, len(data)) + data
+    mirror.apply(block)
+    with pytest.raises(StreamError):
+        mirror.apply(block + block)

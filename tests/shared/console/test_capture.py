@@ -20,11 +20,13 @@ from waiting import wait_for
 
 from operant.shared.console.console_file import without_time
 
+pytestmark = pytest.mark.slow
+
 START = """
 import ctypes, os, signal, subprocess, sys, time
 from pathlib import Path
 from operant.shared.console.capture import start_console
-console = start_console(Path("console.log"), lambda text: print("warned:", text))
+console = start_console(Path("console.log"), lambda text: print(f"warned: {text}"))
 libc = ctypes.CDLL(None)
 """
 
@@ -342,7 +344,7 @@ def test_a_relay_that_waits_for_a_pipe_takes_no_time(script):
 
 def test_one_console_at_a_time_and_none_where_it_is_switched_off(script, monkeypatch):
     out, _ = printed(script, """
-start_console(Path("second.log"), lambda text: print("warned:", text))
+start_console(Path("second.log"), lambda text: print(f"warned: {text}"))
 console.stop()
 again = start_console(Path("third.log"), print)
 print("third")

@@ -84,6 +84,15 @@ def left(pages: Path) -> list[str]:
     return [str(path) for path in found if path != memory_runs_folder()]
 
 
+@pytest.fixture(autouse=True)
+def _garbage_collection_is_fast():
+    """Keep the objects of other tests out of each gc.collect()."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES])
 def test_whatever_the_system_refuses_a_loop_goes_on_and_leaves_no_half_of_a_run(
     number, operant_pages, capsys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,12 +10,14 @@ import sys
 import pytest
 from command_line import operant, operant_json
 from mounts import close_to_writing, fill, tmpfs
-from recorded import recorder_pid
+from recorded import delete_folder, recorder_pid
 from waiting import wait_for
 
 import operant as operant_module
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.ranks import read_status
+
+pytestmark = pytest.mark.slow
 
 LOOP = """
 import operant, os, sys, time
@@ -53,16 +54,6 @@ def loop(tmp_path):
     process.kill()
     process.wait()
     process.stderr.close()
-
-
-def delete(run) -> None:
-    """Its folder, though others write into it meanwhile."""
-
-    def is_gone() -> bool:
-        shutil.rmtree(run.folder, ignore_errors=True)
-        return not run.folder.exists()
-
-    wait_for(is_gone)
 
 
 def goes_on(run) -> bool:
@@ -114,7 +105,7 @@ def test_a_run_whose_folder_is_deleted_goes_on_and_is_seen(
     _, end = request.getfixturevalue("loop")
     (run,) = list_runs()
     recorded = recorder == "on" and wait_for(lambda: recorder_pid(run))
-    delete(run)
+    delete_folder(run)
     assert goes_on(run)
     status = operant_json("status", run.id)
     assert (status["state"], status["message"]) == ("running", "its folder was deleted")
@@ -134,7 +125,7 @@ def test_a_run_whose_folder_is_deleted_goes_on_and_is_seen(
 def test_a_run_without_its_folder_can_be_stopped(loop, operant_pages):
     process, _ = loop
     (run,) = list_runs()
-    delete(run)
+    delete_folder(run)
     assert operant("stop", run.id).returncode == 0
     assert process.wait() == -signal.SIGTERM
     assert not list(operant_pages.iterdir())
@@ -158,7 +149,7 @@ def test_a_run_whose_lock_is_deleted_is_still_its_own(loop):
 def test_a_run_killed_after_its_folder_was_deleted_leaves_no_page(loop, operant_pages):
     process, _ = loop
     (run,) = list_runs()
-    delete(run)
+    delete_folder(run)
     assert goes_on(run)
     process.kill()
     process.wait()

@@ -190,3 +190,14 @@ def test_a_history_up_to_a_row_is_the_run_as_it_was_then(path):
         part = history.until(num_rows)
         assert part.publish.tolist() == history.publish[:num_rows].tolist()
         assert part.series("a").mean.tolist() == history.series("a").mean[:num_rows].tolist()
+
+
+def test_a_whole_row_under_the_number_of_another_is_left_out(path):
+    reader = written(path, range(30))
+    level_0 = reader.header.layout["HISTORY0"]
+    with path.open("r+b") as file:
+        file.seek(level_0.offset + 18 * level_0.record_bytes)
+        row_19 = file.read(level_0.record_bytes)
+        file.write((20).to_bytes(8, "little") + row_19[8:])
+    publishes = reader.history().publish.tolist()
+    assert publishes == sorted(set(publishes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from waiting import wait_for
 from operant.shared import Metric, MetricsReader, MetricsWriter
 from operant.shared.page.layout import NEVER, ROWS_BYTES
 from operant.shared.page.resumed_page import Beginning
-from operant.shared.page.row_ring import publish_of
+from operant.shared.page.row_ring import RowRingReader, publish_of
 from operant.shared.rows.rows import batch_of
 
 NAMES = [f"m{i}" for i in range(12)]
@@ -206,3 +207,23 @@ def test_a_metric_may_be_drawn_over_another_also_when_that_is_said_late(operant_
     schema = {metric.name: metric.step_metric for metric in reader.schema()}
     assert schema == {"loss": "epoch", "epoch": ""}
     assert math.isnan(reader.read().metrics.get("epoch", math.nan))
+
+
+def test_what_was_overwritten_during_a_look_is_none_of_its_rows(operant_pages):
+    path = operant_pages / "p"
+    writer = MetricsWriter.create(path, "run", publish_interval_s=1, rows_bytes=1 << 16)
+    for number in range(1, 2001):
+        writer.publish({"a": number}, number, number)
+    fd, lapped = os.open(path, os.O_RDONLY), iter(range(2001, 2101))
+
+    def pread(size: int, offset: int) -> bytes:
+        if size > 16:  # of the rows, after the look at where they begin
+            for number in lapped:
+                writer.publish({"a": number}, number, number)
+        return os.pread(fd, size, offset)
+
+    section = MetricsReader.attach(path).header.layout["ROWS"]
+    publishes = [publish_of(record) for record in RowRingReader(pread, section).read().records]
+    os.close(fd)
+    assert publishes[-1] == 2000
+    assert publishes == list(range(publishes[0], 2001))

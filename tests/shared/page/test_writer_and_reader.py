@@ -272,3 +272,12 @@ def test_a_schema_record_is_visible_before_a_snapshot_uses_it(path, knows_count)
     # Seen at the third look: the same read gets there.
     late.times = 2
     assert reader.read().metrics == {"a": 2.0, "new": 3.0}
+
+
+def test_a_copy_is_on_the_disk_before_it_has_its_name(path, tmp_path, monkeypatch):
+    writer, copy, seen = make_writer(path, "a"), tmp_path / "page", []
+    monkeypatch.setattr(os, "fsync", lambda fd: seen.append((os.fstat(fd), copy.exists())))
+    writer.save_copy(copy)
+    ((status, had_its_name),) = seen
+    assert (status.st_ino, status.st_size) == (copy.stat().st_ino, copy.stat().st_size)
+    assert not had_its_name

@@ -13,7 +13,14 @@ import pytest
 from waiting import wait_for
 
 from operant.shared import RunFolderError
-from operant.shared.processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
+from operant.shared.processes.lock import (
+    LAUNCHER,
+    RECORDER,
+    RunLock,
+    lock_holder,
+    read_holder,
+    write_holder,
+)
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
@@ -214,3 +221,20 @@ def seen_by_others(run: Run, byte: int) -> int:
         f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}, 1).pid)"
     )
     return int(subprocess.run([sys.executable, "-c", question], capture_output=True).stdout)
+
+
+def test_a_process_that_was_given_the_number_of_another_holds_nothing(tmp_path, monkeypatch):
+    fd = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
+    write_holder(fd, 3, 0)
+    assert read_holder(fd, 3, 0) == os.getpid()
+    monkeypatch.setattr("operant.shared.processes.lock.process_start", lambda pid: 1)
+    assert read_holder(fd, 3, 0) == 0
+    os.close(fd)
+
+
+def test_the_time_of_a_lock_stays_that_of_its_making():
+    run, first = create_run("test", {}, rank=0)
+    first.release()
+    os.utime(run.lock_path, ns=(10**18, 10**18))
+    RunLock(run.lock_path, 0).release()
+    assert run.lock_path.stat().st_mtime_ns == 10**18

@@ -298,3 +298,10 @@ print("done")
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)),
     )
     assert done.stdout.endswith("done\n"), done.stderr[-1000:]
+
+
+def test_to_drop_what_is_not_there_yet_counts_no_publish(path):
+    file = RowFile(path)
+    file.append([rows(1, 10)], [A])
+    file.drop_after(20)
+    assert RowFile(path).last_publish == file.last_publish == 10

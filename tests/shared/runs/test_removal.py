@@ -178,3 +178,11 @@ def test_an_odd_lock_does_not_keep_a_broken_run():
     os.mkfifo(run.lock_path)
     remove_run(run)
     assert list_runs() == []
+
+
+def test_what_lies_in_folders_that_are_kept_frees_no_room():
+    run = ended_run()
+    run.checkpoint_folder.mkdir()
+    freed = size_bytes(run, keep_checkpoints=True)
+    (run.checkpoint_folder / "iteration-3.pt").write_bytes(b"x" * 90_000)
+    assert size_bytes(run, keep_checkpoints=True) == freed

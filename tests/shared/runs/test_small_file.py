@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from operant.shared.runs.run_folder import Run
-from operant.shared.runs.small_file import read_json, read_toml, write_whole
+from operant.shared.runs.small_file import read_json, read_small, read_toml, write_whole
 
 
 def test_what_was_written_is_on_the_disk_before_it_has_the_file_s_name(tmp_path, monkeypatch):
@@ -74,3 +74,11 @@ def test_of_json_likewise(tmp_path):
     path.write_text(f'{{"a": [{10**400}]}}')
     with pytest.raises(ValueError, match="whole number"):
         read_json(path, 1 << 20)
+
+
+def test_a_file_may_have_as_many_bytes_as_are_allowed_and_no_more(tmp_path):
+    path = tmp_path / "table"
+    path.write_bytes(b"x" * 100)
+    assert read_small(path, 100) == b"x" * 100
+    with pytest.raises(OSError, match="more than 99 bytes"):
+        read_small(path, 99)

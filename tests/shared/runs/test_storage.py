@@ -21,6 +21,8 @@ from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
 
+pytestmark = pytest.mark.slow
+
 NOBODY = 65534
 
 

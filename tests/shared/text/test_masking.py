@@ -282,3 +282,8 @@ def test_what_is_named_is_kept(monkeypatch):
 def test_the_command_line_that_is_kept_is_a_command_line(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["my train.py", "--token=XXX", "--name", "a b"])
     assert provenance([])["command_line"] == "'my train.py' '--token=***' --name 'a b'"
+
+
+def test_what_follows_an_option_with_its_value_is_no_value_of_it():
+    given = ["--by=token", "0.5", "--kind=secret", "train.py"]
+    assert masked_arguments(given) == given

@@ -58,6 +58,7 @@ def test_weights_are_the_same_with_any_number_of_threads(kind):
     assert torch.equal(found[0], found[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_pieces_add_up_to_what_whole_minibatches_give(kind, monkeypatch):
     found = []

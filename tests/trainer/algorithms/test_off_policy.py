@@ -338,3 +338,16 @@ def test_no_transition_is_forgotten_by_the_replay_ratio(ratio, at_once, counts):
     # Whole multiples of what all transitions are worth together.
     left = ratio * sum(counts) - sum(dues)
     assert -1e-3 < left < at_once + 1e-3
+
+
+def test_actions_are_no_longer_random_once_there_are_env_steps_enough(make):
+    experiment = make(DQN)
+    for at_random in (True, True, False):  # after 0, 32 and 64 env steps
+        assert experiment.algorithm.explores_at_random == at_random
+        iterate(experiment)
+
+
+def test_weights_undo_priorities_all_the_way_by_the_end(make):
+    overrides = ("replay.priority_exponent=0.6", "replay.importance_exponent=0.4")
+    algorithm = make(DQN, *overrides).algorithm
+    assert [algorithm.beta(x) for x in (0.0, 0.5, 1.0)] == pytest.approx([0.4, 0.7, 1.0])

@@ -77,6 +77,7 @@ def encoders_weights(experiment):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("algorithm", CASES)
 def test_an_iteration_moves_the_encoder_and_a_run_resumes_exactly(make, algorithm, encoder):
@@ -105,6 +106,7 @@ def test_a_network_of_ones_own_learns_as_a_gpu_runs_it(algorithm):
     assert all(not torch.equal(before[name], after[name]) for name in before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("algorithm", CASES)
 def test_an_exported_policy_acts_as_it_does_here(make, tmp_path, algorithm, encoder):
@@ -193,6 +195,7 @@ LEARNING = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", LEARNING)
 @pytest.mark.parametrize("env", ["Sides", "Large", "Grey", "Floats"])
 def test_what_a_picture_shows_is_learned(make, algorithm, env):

@@ -93,6 +93,7 @@ def test_before_the_first_step_every_ratio_is_one(any_distribution, make_experim
         learn(experiment)
 
 
+@pytest.mark.slow
 def test_an_update_begins_where_the_rollout_left_off(any_distribution, make_learning):
     """Steps too small to matter: the update's own ratios stay 1, to the last digit or two."""
     experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12")

@@ -86,6 +86,7 @@ def test_every_distribution_acts_as_in_the_compiled_collector(
                 )
 
 
+@pytest.mark.slow
 def test_every_distribution_learns(make_cuda_experiment, any_distribution):
     experiment = make_cuda_experiment(any_distribution, "ppo.learning_rate=1e-3")
     before = experiment.policy.flat_parameters.clone()

@@ -240,13 +240,18 @@ def test_an_id_of_gymnasiums_needs_no_prefix(tmp_path):
     file.write_text('env = "CartPole-v1"')
     assert load_config(str(file)).env == "gymnasium:CartPole-v1"
     assert "is not an environment" in error_of(None, "env=CartPole-v55")
-    assert error_of("CartPole-v55").startswith("no preset is called 'CartPole-v55'")
+    assert error_of("CartPole-v55").startswith("no preset or environment is called 'CartPole-v55'")
     assert error_of("ALE/Breakout").endswith("; did you mean 'gymnasium:ALE/Breakout'?")
 
 
 @pytest.mark.parametrize(
     ("mistyped", "near"),
-    [("CartPol-v1", "CartPole-v1"), ("cartpole-v1", "CartPole-v1"), ("Pendulm-v1", "Pendulum-v1")],
+    [
+        ("CartPol-v1", "CartPole-v1"),
+        ("cartpole-v1", "CartPole-v1"),
+        ("Pendulm-v1", "Pendulum-v1"),
+        ("CartPole", "CartPole-v1"),
+    ],
 )
 def test_a_mistyped_id_of_gymnasiums_is_answered_with_the_nearest(mistyped, near):
     pytest.importorskip("gymnasium")
@@ -352,4 +357,6 @@ def test_an_id_without_gymnasium_says_what_to_install(source, monkeypatch):
 
 def test_without_gymnasium_a_misspelt_name_is_answered_with_operants_nearest(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    assert error_of("cart_pol").startswith("no preset is called 'cart_pol'; did you mean 'cart_pol")
+    assert error_of("cart_pol").startswith(
+        "no preset or environment is called 'cart_pol'; did you mean 'cart_pol"
+    )

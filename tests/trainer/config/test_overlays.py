@@ -94,7 +94,7 @@ def test_a_file_whose_name_has_a_plus_is_that_file(tmp_path):
         ("mettagrid_ppo+fats", "no overlay is called 'fats'; did you mean 'fast'"),
         ("cart_pole_memory_ppo+fast", "overlay fast is for environments of many agents; cart_po"),
         ("cart_pole_ppo+fast", "policy.memory.horizon = 32: policy.memory.kind = none"),
-        ("mettagrid_pp+fast", "no preset is called 'mettagrid_pp'"),
+        ("mettagrid_pp+fast", "no preset or environment is called 'mettagrid_pp'"),
     ],
 )
 def test_what_does_not_go_together_is_one_line(source, told):

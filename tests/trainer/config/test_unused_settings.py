@@ -7,7 +7,8 @@ import pytest
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config, preset_names
-from operant.trainer.config.from_values import fields_with_defaults
+from operant.trainer.config.from_values import fields_with_defaults, make_config
+from operant.trainer.config.keys import keys_of_all
 from operant.trainer.config.tables import EvaluationConfig
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.experiment.plan import load_runnable
@@ -51,7 +52,8 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     **{f"{name}.{key}": (
         CART_POLE_PQN if name == "ppo" else CART_POLE, (f"{name}.{key}=0.5",),
         f"algorithm = {name} alone, and .* its own table is ",
-    ) for name, section in algorithm_sections().items() for key in section.model_fields},
+    ) for name, section in algorithm_sections().items()
+       for key in section.model_fields if key not in section.unused_fields},
     "evaluation.time_fraction": (
         CART_POLE, ("evaluation.time_fraction=0.2", "evaluation.every_s=5"),
         "is for runs without an interval; set every_s = 0",
@@ -172,6 +174,18 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
 
 def test_of_every_key_it_is_known_where_it_is_honoured():
     assert set(REFUSED) == {key for key, _, _ in fields_with_defaults()}
+
+
+@pytest.mark.parametrize(
+    "key", ["ac_iqn.loss", "tqc.loss", "crossq.target_tau", "crossq.target_every"]
+)
+def test_inherited_settings_without_effect_are_refused_and_not_listed(key):
+    value = {"loss": "huber", "target_tau": "0.5", "target_every": "3"}[key.partition(".")[2]]
+    with pytest.raises(ConfigError, match=f"^{key} = {value}: (its critic|crossq has no target)"):
+        make_config({"env": "pendulum", "algorithm": key.partition(".")[0]}, [f"{key}={value}"])
+    listed = {name for name, _, _ in fields_with_defaults()}
+    assert key not in listed | {name.name for name in keys_of_all()}
+    assert f"sac.{key.partition('.')[2]}" in listed
 
 
 @pytest.mark.parametrize("key", [key for key, refused in REFUSED.items() if refused])

@@ -62,6 +62,7 @@ def on_kernels(kind):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "name"),
     [

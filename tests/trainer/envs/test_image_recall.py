@@ -63,6 +63,7 @@ def test_only_the_last_action_pays(begun):
         assert out.reward.tolist() == [float(is_last and env % 2) for env in range(300)]
 
 
+@pytest.mark.slow
 def test_kernels_and_vector_environments_agree():
     kernel_checks.check_every_step("image_recall", "cpu", num_envs=64, steps=100)
 

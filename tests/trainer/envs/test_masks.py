@@ -188,6 +188,7 @@ def world(request, monkeypatch):
     return spec
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_no_illegal_action_in_a_world_of_operants_own(world, learner):
     """An illegal one costs 100, and each of the ten others pays 1."""
@@ -198,6 +199,7 @@ def test_no_illegal_action_in_a_world_of_operants_own(world, learner):
     assert evaluation.returns.tolist() == [10.0] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", ["none", "lstm"])
 def test_a_graphics_card_draws_no_illegal_action_of_a_world(world, memory, make_cuda_experiment):
     overrides = [] if memory == "none" else [f"policy.memory.kind={memory}"]

@@ -56,22 +56,42 @@ def test_training_leaves_no_processes_however_it_ends(small_config, operant_page
     assert set(psutil.Process().children()) <= before
 
 
-def test_an_episode_without_end_is_cut_off_and_said(
-    small_config, operant_pages, tmp_path, monkeypatch
-):
-    gymnasium.register("Endless-v0", Endless)
-    monkeypatch.setitem(gymnasium.registry, "Endless-v0", gymnasium.registry["Endless-v0"])
-    config = small_config("env=gymnasium:Endless-v0", "evaluation.max_episode_steps=10")
-    writer = MetricsWriter.create(
-        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
-    )
-    train(config, writer, tmp_path)
-    reader = MetricsReader.attach(operant_pages / "p")
+class Counted(Endless):
+    """Counts the steps of all its copies."""
+
+    num_steps = 0
+
+    def step(self, action):
+        Counted.num_steps += 1
+        return super().step(action)
+
+
+@pytest.fixture
+def train_on(small_config, operant_pages, tmp_path):
+    def run(env, *overrides) -> MetricsReader:
+        gymnasium.register("Own-v0", env)
+        config = small_config("env=gymnasium:Own-v0", *overrides)
+        metrics = metrics_of(load_config())
+        page = MetricsWriter.create(operant_pages / "p", "run", metrics, publish_interval_s=1)
+        train(config, page, tmp_path)
+        return MetricsReader.attach(operant_pages / "p")
+
+    yield run
+    del gymnasium.registry["Own-v0"]
+
+
+def test_an_episode_without_end_is_cut_off_and_said(train_on):
+    reader = train_on(Endless, "evaluation.max_episode_steps=10")
     assert reader.read().metrics["evaluation/return"] == 10.0
     assert (
         "evaluation: 5 of 5 episodes had no end and were cut off at "
         "evaluation.max_episode_steps = 10"
     ) in [event.text for event in reader.events() if event.level == "warning"]
+
+
+def test_an_environment_takes_only_the_steps_that_the_run_counts(train_on):
+    reader = train_on(Counted, "num_threads=0", "evaluation.num_episodes=0")
+    assert Counted.num_steps == reader.read().env_steps > 0
 
 
 def test_a_resumed_run_forgets_the_sums_of_episodes_that_are_no_more(make_experiment):

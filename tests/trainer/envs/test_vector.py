@@ -161,6 +161,7 @@ def test_many_at_once_and_one_by_one_are_the_same(name):
     assert many.envs.take_episode_totals()[0] >= 19
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES])
 def test_an_environment_does_not_depend_on_how_many_others_there_are(name):
     spec = load_spec(name)

@@ -133,6 +133,7 @@ def test_every_algorithm_runs_on_a_gpu(algorithm):
         (("num_threads=3",), None, 3, False),
         (("policy.precision=bfloat16",), None, 6, True),
         (("algorithm=pqn",), None, 6, True),
+        (("env=gymnasium:CartPole-v1",), None, 6, True),
         (("algorithm=dqn",), None, 1, True),
         (TINYPHYSICS, None, 6, False),
         ((), RANKS, 3, False),  # two ranks share this machine

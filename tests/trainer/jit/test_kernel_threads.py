@@ -64,6 +64,7 @@ def test_a_compiled_write_outside_of_an_array_is_found(monkeypatch):
         Kernel(write_beside_one, "test").launch(8, memory[4:12])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES, "cart_pole_no_velocity"])
 def test_no_two_environments_touch_the_same_memory(launches, name):
     kernel_checks.check_every_step(name, "cpu", num_envs=5, steps=100)

@@ -19,6 +19,8 @@ from operant.trainer.experiment.plan import Machine, plan
 from operant.trainer.jit import torch_compiling
 from operant.trainer.jit.torch_compiling import while_ticking
 
+pytestmark = pytest.mark.slow
+
 PYTORCH = "ppo.max_minibatch_size=1000000"
 MEMORY = ("policy.memory.kind=lstm", "policy.memory.horizon=8")
 DEAD = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")  # next-step resets: dead steps

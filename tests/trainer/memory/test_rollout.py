@@ -60,6 +60,7 @@ def test_values_and_log_probabilities_are_the_policys_own(make_collecting, norma
     )
 
 
+@pytest.mark.slow
 def test_actions_are_drawn_from_every_distribution_as_it_says(any_distribution, make_collecting):
     experiment = make_collecting(any_distribution, "num_envs=2000", "ppo.num_minibatches=1")
     policy = experiment.policy

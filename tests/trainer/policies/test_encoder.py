@@ -12,7 +12,8 @@ import torch
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import resolve
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_any_spec
+from operant.trainer.envs import load_any_spec, spec_of
+from operant.trainer.envs.names import ALL_ENV_NAMES, FOREIGN_ENV_NAMES, LEARNED_ENV_NAMES
 from operant.trainer.experiment.plan import ANY_MACHINE, Machine, plan
 from operant.trainer.policies.encoder import make_encoder, own_encoder
 from operant.trainer.settings.policy import PolicyConfig
@@ -68,6 +69,12 @@ def brings(spec):
 )
 def test_auto_goes_by_the_observations(spec, from_replay, encoder):
     assert chosen_encoder("auto", spec, from_replay) == encoder
+
+
+@pytest.mark.parametrize("env", sorted({*ALL_ENV_NAMES} - {*LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES}))
+def test_environments_with_images_are_listed_as_such(env):
+    config = make_config({"env": env})
+    assert config.encoder == chosen_encoder("auto", spec_of(config), False)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -75,6 +78,23 @@ def test_no_number_of_threads_changes_a_bit(rows, sizes):
         torch.set_num_threads(before)
     for others in found[1:]:
         assert all(map(torch.equal, found[0], others))
+
+
+def test_no_number_of_threads_changes_a_bit_of_products_by_pytorch():
+    code = """
+import torch
+from operant.trainer.policies import matrix_products as products
+for inner in (257, 1024, 3136):
+    for rows, columns in ((1, 512), (4, 1024), (16, 128), (64, 128)):
+        a, b = torch.randn(inner, rows).mT, torch.randn(columns, inner).mT
+        found = []
+        for count in (1, 2, 3, 8):
+            torch.set_num_threads(count)
+            found.append(products.mm(a, b))
+        assert all(torch.equal(found[0], other) for other in found), (inner, rows, columns)
+"""
+    # In a process of its own: this one may have multiplied before the setting was made.
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_half_precision_and_small_products_are_left_to_pytorch(monkeypatch):

@@ -272,3 +272,17 @@ def test_progress_ends_at_one_with_dead_env_steps_and_with_those_before_the_firs
     work.env_steps = work.env_steps_so_far = 500 + unplanned
     telemetry.iteration({})
     assert page.rows[1][0]["progress/fraction"] == 0.5
+
+
+@pytest.mark.parametrize("average_before", [math.nan, 10.0])
+def test_speeds_leave_out_an_iteration_that_compiled(average_before):
+    page, work, clock = Page(), Work(), Clock()
+    work.env_steps = 500
+    telemetry = Telemetry(page, 1000, work, clock, average_before=average_before)
+    telemetry.is_to_compile = True
+    parts = page, work, clock, telemetry
+    finish_iteration(parts, 100.0, 100)
+    row = finish_iteration(parts, 10.0, 100)
+    assert row["speed/env_steps_per_s"] == pytest.approx(10.0)
+    assert row["speed/average_env_steps_per_s"] == pytest.approx(10.0)
+    assert finish_iteration(parts, 10.0, 100)["progress/eta_s"] == pytest.approx(20.0)

@@ -97,6 +97,8 @@ class TD3Config(DDPGConfig):
 class ACIQNConfig(DDPGConfig):
     """An actor and a critic of implicit quantiles, Lin et al. 2024, arXiv:2412.09466."""
 
+    unused_fields: ClassVar[dict[str, str]] = {"loss": "its critic's loss is that of quantiles"}
+
     num_quantiles: int = Field(8, ge=1, le=1024, description="quantile fractions drawn per sample")
     risk: float = Field(
         1.0, gt=0, le=1, description="fraction of lowest returns that the actor goes by; 1: all"
@@ -105,10 +107,6 @@ class ACIQNConfig(DDPGConfig):
     def check(self, config: TrainConfig) -> None:
         super().check(config)
         check_hidden_layer(config, "joins fractions of the return in one")
-
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
-        yield "ac_iqn.loss", "its critic's loss is that of quantiles, always"
 
 
 class SACConfig(ActorCriticConfig):
@@ -149,6 +147,10 @@ class SACConfig(ActorCriticConfig):
 class TQCConfig(SACConfig):
     """Truncated quantile critics, Kuznetsov et al. 2020, arXiv:2005.04269."""
 
+    unused_fields: ClassVar[dict[str, str]] = {
+        "loss": "its critics' loss is always the quantile Huber loss"
+    }
+
     num_quantiles: int = Field(25, ge=1, le=1024, description="quantiles of the return per critic")
     dropped_quantiles: int = Field(
         2, ge=0, le=1023, description="largest quantiles left out of the target, per critic"
@@ -162,13 +164,13 @@ class TQCConfig(SACConfig):
                 f"tqc.num_quantiles = {self.num_quantiles}; choose a smaller number"
             )
 
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
-        yield "tqc.loss", "its critics' loss is always the quantile Huber loss"
-
 
 class CrossQConfig(SACConfig):
     """SAC with batch renormalisation, no target networks; Bhatt et al. 2024, arXiv:1902.05605."""
+
+    unused_fields: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("target_tau", "target_every"), "crossq has no target networks"
+    )
 
     policy_delay: int = Field(3, ge=1, le=1024, description="critic updates per actor update")
     exploration: Literal["policy", "ornstein_uhlenbeck"] = Field(
@@ -186,8 +188,3 @@ class CrossQConfig(SACConfig):
             )
         if config.encoder != MLP:
             raise ValueError(f"policy.encoder = {config.encoder}: crossq takes vectors, use mlp")
-
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
-        for key in ("target_tau", "target_every"):
-            yield f"crossq.{key}", "crossq has no target networks"

@@ -12,8 +12,9 @@ from .off_policy import OffPolicyConfig, PrioritizedReplayConfig
 if TYPE_CHECKING:
     from .. import TrainConfig
 
-NOISY_STD = "NoisyNet: initial noise in all layers, times the square root of a layer's inputs; "
-"0: no noise"
+NOISY_STD = (
+    "NoisyNet: initial noise in all layers, times the square root of a layer's inputs; 0: no noise"
+)
 
 
 class ValueBasedConfig(OffPolicyConfig):

@@ -33,7 +33,7 @@ class ArenaSection(EnvSection):
         f"4 to {MOST_SIDE}",
     )  # fmt: skip
     width: int = Field(32, ge=4, le=MOST_SIDE, description="cells from west to east; 4 to 128")
-    num_walls: int = Field(60, ge=0, description="wall cells inside, placed anew in each episode")
+    num_walls: int = Field(60, ge=0, description="wall cells inside, placed again in each episode")
     num_mines: int = Field(10, ge=1, description="mines; each use gives an ore")
     num_generators: int = Field(8, ge=1, description="each use makes a battery from an ore")
     num_altars: int = Field(6, ge=1, description="each use makes a heart from a battery")
@@ -60,7 +60,8 @@ class ArenaSection(EnvSection):
     battery_reward_cap: float = Field(1.0, ge=0, le=1000, description="the same for batteries")
     num_tokens: int = Field(
         64, ge=16, le=500,
-        description="tokens of an observation; the farthest are left out first; 16 to 500",
+        description="tokens of an observation, 16 to 500; if there are more, grid leaves out the "
+        "farthest and mettagrid ends the run",
     )  # fmt: skip
     embedding_size: int = Field(
         128, ge=1, le=4096, description="size of the policy's embedding of the tokens; 1 to 4096"

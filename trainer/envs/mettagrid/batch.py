@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ....shared.text.harmless import one_line
+from ..checking import EnvError
 from ..grid.kinds import TOKEN_SIZE
 from ..grid.maps import drawn
 from ..grid.section import COUNTS
@@ -77,9 +81,10 @@ class MettaGridBatch:
         self._actions.reshape(-1)[:] = a.actions
         for array in (a.terminated, a.truncated):
             array[:] = False  # which worlds only ever set
-        for env, world in enumerate(self._worlds):
-            self._current[0] = env
-            world.step()
+        with self._errors_of_the_core():
+            for env, world in enumerate(self._worlds):
+                self._current[0] = env
+                world.step()
 
     def _begin(self, env: int) -> None:
         """A new world in place of the old: writes its first observations, and clears its flags."""
@@ -95,7 +100,20 @@ class MettaGridBatch:
         cells = self._cells(random)
         if self._names:
             cells = self._library.with_agents(cells, self._names)
-        return self._library.Simulation(self._core, cells, int(random.integers(MOST_SEED)))
+        with self._errors_of_the_core():
+            return self._library.Simulation(self._core, cells, int(random.integers(MOST_SEED)))
+
+    @contextmanager
+    def _errors_of_the_core(self) -> Iterator[None]:
+        """Turn an error of the compiled core into an EnvError of one line."""
+        try:
+            yield
+        except RuntimeError as error:
+            text = one_line(str(error), 200)
+            if "token budget" in text:
+                where = "game.obs" if self._section.config else "mettagrid"
+                text = f"{where}.num_tokens = {self._game.obs.num_tokens} is too small: {text}"
+            raise EnvError(f"env = 'mettagrid': {text}") from None
 
     def _cells(self, random: np.random.Generator) -> list[list[str]]:
         """The map of an episode, in the library's words."""
@@ -117,7 +135,7 @@ class MettaGridBatch:
         return words
 
     def check(self) -> None:
-        """Make a world. Raises what the library raises."""
+        """Make a world. Raises EnvError, and what the library raises."""
         self._world(np.random.default_rng(0))
 
     @property

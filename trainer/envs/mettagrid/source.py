@@ -16,6 +16,7 @@ from ....shared.runs.small_file import read_small
 from ....shared.text.harmless import one_line
 from ...settings.importing import check_places, imported
 from ...spaces import Discrete, ObsType
+from ..checking import EnvError
 from ..grid.kinds import ACTIONS, HEART_LIMIT, NAMES, RESOURCES, STATIONS, TOKEN_SIZE, WINDOW
 from ..workers.arrays import Counters
 from .batch import MettaGridBatch
@@ -172,6 +173,8 @@ def source_of(section: MettaGridConfig) -> MettaGridSource:
         batch.check()
     except ConfigError:
         raise
+    except EnvError as error:
+        raise ConfigError(str(error)) from None
     except Exception as error:  # whatever the library raises for a game that it cannot play
         said = one_line(f"{type(error).__name__}: {error}", 200)
         raise ConfigError(f"mettagrid {library().version} makes no such world: {said}") from None

@@ -19,7 +19,7 @@ from ...machine.values import State
 from ..checking import EnvError
 from ..from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from ..names import GYMNASIUM_PREFIX as PREFIX
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in
+from ..spaces import action_spec, check_mujoco, first_line, import_gymnasium, seen_in
 from .tasks import TASKS, Simulations
 
 Array = NDArray[Any]
@@ -36,8 +36,14 @@ class MujocoSpec(GymnasiumSpec):
 
 
 def can_host(env_id: str) -> bool:
-    """Whether mjbatch is installed, and has the rules of this environment."""
-    return env_id in TASKS and importlib.util.find_spec("mjbatch") is not None
+    """Whether mjbatch has the rules of this environment and can be imported."""
+    if env_id not in TASKS or importlib.util.find_spec("mjbatch") is None:
+        return False
+    try:
+        import_mjbatch()
+    except ImportError:
+        return False
+    return True
 
 
 def load_mujoco_spec(env_id: str, num_threads: int) -> MujocoSpec:
@@ -61,6 +67,7 @@ def import_mjbatch() -> Any:
     """The library. Raises ImportError if it is missing, or MuJoCo is not of the version that it
     was built for.
     """
+    check_mujoco()
     return importlib.import_module("mjbatch")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -164,13 +165,16 @@ class Replay:
                 f"a rollout of {steps} steps x {num_envs} environments does not fit into a replay "
                 f"of {self.layout.num_steps} steps x {self.layout.num_envs} environments"
             )
-        arrays, usable = self._steps_of(rollout), are_finite(rollout)
-        if rollout.valid is not None:
-            self.num_left_out += (rollout.valid & ~usable).sum()
-            usable &= rollout.valid
+        arrays, usable = self._steps_of(rollout), self._usable
+        if rollout.valid is None:
+            usable.fill_(1)
         else:
-            self.num_left_out += usable.logical_not().sum()
-        self._usable.copy_(usable)
+            usable.copy_(rollout.valid)
+        # On the processor, sums take a fifth of the time, and show that nothing is to be left out.
+        if not (rollout.rewards.is_cpu and has_finite_sums(rollout)):
+            finite = are_finite(rollout)
+            self.num_left_out += (usable & ~finite).sum()
+            usable &= finite
         self._engine.write(arrays)
 
     def write_steps(self, steps: Steps) -> None:
@@ -300,6 +304,14 @@ class Replay:
         of_frames = ["obs"] if layout.stack == 1 else ["obs", "depths"]
         by_frame = {name: arrays[name][:frames] for name in of_frames}
         return {name: arrays[name] for name in SAVED} | by_row | by_frame
+
+
+def has_finite_sums(rollout: Rollout) -> bool:
+    """Whether all numbers of a rollout on the processor are finite; may be False if they are large.
+    Memory of final observations that holds none counts as well.
+    """
+    parts = (rollout.obs, rollout.rewards, rollout.actions, rollout.final_obs)
+    return all(math.isfinite(x.sum()) for x in parts if x.is_floating_point())
 
 
 def are_finite(rollout: Rollout) -> Tensor:

@@ -72,6 +72,7 @@ def test_a_number_at_the_end_of_a_name_is_the_seed_where_the_configuration_says_
     row = replace(make_row("seeds-12-k3f9", "running"), config={"seed": 12})
     assert plain_name(row) == "seeds"
     assert plain_name(replace(row, config={"seed": 2})) == "seeds-12"
+    assert plain_name(replace(row, config={**row.config, "trial": 12})) == "seeds-12"
     rows = [
         replace(make_row(f"lr-1-{seed}-k3f{seed + 1}", "running"), config={"seed": seed})
         for seed in (1, 2, 3)

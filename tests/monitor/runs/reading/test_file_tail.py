@@ -66,3 +66,13 @@ def test_the_last_traceback_ends_with_its_error():
     assert last_traceback(log)[-1] == "KeyError: 'x'"
     assert last_traceback(TRACEBACK) == TRACEBACK
     assert last_traceback(("all", "well")) == ()
+
+
+def test_another_file_under_the_same_name_is_read_anew(tmp_path):
+    path, other = tmp_path / "train.log", tmp_path / "other"
+    path.write_text("old\n" * 1000)
+    tail = FileTail(path)
+    tail.read()
+    other.write_text("new\n" * 2000)
+    other.rename(path)
+    assert tail.read() == ("new",) * 2000

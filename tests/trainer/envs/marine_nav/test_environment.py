@@ -79,6 +79,7 @@ def test_a_robot_that_arrives_retires_and_the_others_go_on():
     assert second.obs[1, MASK:].tolist() == [1, 0, 0, 0, 0]
 
 
+@pytest.mark.slow
 def test_robots_that_touch_have_both_collided_even_where_one_arrives():
     sea = Stepped(2)
     # 5.5 m apart is less than two hulls of 2.795 m; the third is alone.

@@ -21,6 +21,8 @@ from operant.trainer.envs.marine_nav.world import World
 from operant.trainer.experiment.evaluation import evaluate, scenarios_of
 from operant.trainer.policies.policy import Memoryless
 
+pytestmark = pytest.mark.slow
+
 SPEC = make_spec()
 AHEAD, STILL = [1.0, 1.0], [0.0, 0.0]
 

@@ -27,6 +27,8 @@ from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 from operant.trainer.spaces import Discrete
 
+pytestmark = pytest.mark.slow
+
 NAMES = sorted(path.stem for path in RECORDINGS.glob("env2_*.npz"))
 STATE = (X, Y, HEADING, SPEED, GROUND_VX, GROUND_VY)  # as the recordings have it
 CONFIG = MarineNavConfig(vessels="kinematic", num_vortices=4, num_obstacles=4)

@@ -13,6 +13,7 @@ from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
 from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import env_spec_of, make_envs, num_agents_of
+from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.grid.kinds import ACTIONS, EMPTY, NUM_ACTIONS, OUTSIDE
 from operant.trainer.envs.mettagrid import library
 from operant.trainer.envs.mettagrid.batch import CELLS
@@ -178,6 +179,7 @@ def test_an_update_begins_with_the_probabilities_that_were_collected(kind):
         (["mettagrid.map=nowhere.txt"], "mettagrid.height = 10: mettagrid.map = nowhere.txt says"),
         (["mettagrid.battery_reward_cap=2"], "battery_reward = 0, so there is nothing to cap"),
         (["mettagrid.num_mines=0"], "mettagrid.num_mines"),
+        (["mettagrid.num_tokens=16"], "mettagrid.num_tokens = 16 is too small: Observation token"),
         (
             ["mettagrid.config=nowhere.json"],
             "that is of the arena, and mettagrid.config = nowhere.json is another game; "
@@ -190,6 +192,12 @@ def test_what_makes_no_world_is_refused_in_one_line(overrides, words):
     with pytest.raises(ConfigError, match=words) as caught:
         config_of(*overrides)
     assert "\n" not in str(caught.value)
+
+
+def test_an_observation_that_becomes_too_long_ends_a_run_with_the_setting():
+    words = r"num_tokens = 40 is too small: .* \(step \d+ of its episode\), in environment \d"
+    with pytest.raises(EnvError, match=words):
+        played(65, "mettagrid.num_tokens=40")
 
 
 @pytest.mark.parametrize(

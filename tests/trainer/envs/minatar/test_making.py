@@ -62,6 +62,7 @@ def test_minimal_actions_and_a_limit_of_steps_make_gymnaxs_protocol():
     assert (played.previous == 3).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MINATAR_ENV_NAMES)
 def test_observations_are_bytes_that_the_encoder_reads_as_0_and_1(name):
     spec = load_spec(name)

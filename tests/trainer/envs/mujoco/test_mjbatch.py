@@ -9,15 +9,19 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from command_line import python
 from learning import go_on, iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import env_spec_of, host_of, look_again, make_envs
+from operant.trainer.envs.env_warnings import env_warnings
+from operant.trainer.envs.mujoco import host
 from operant.trainer.envs.mujoco.host import MujocoEnvs, MujocoVector, load_mujoco_spec
 from operant.trainer.envs.mujoco.tasks import TASKS
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.jit.streams import EVALUATION, TRAINING
+from operant.trainer.playing.gymnasium_episodes import make_drawn
 
 NUM_ENVS = 5
 SEED = 3
@@ -33,6 +37,7 @@ def actions_of(spec, rng, num_envs=NUM_ENVS):
     return rng.uniform(low, high, (num_envs, len(low))).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env_id", TASKS)
 def test_10_000_steps_equal_gymnasiums(env_id):
     vector = MujocoVector(load_mujoco_spec(env_id, 2), NUM_ENVS)
@@ -179,3 +184,39 @@ def test_a_run_that_goes_on_from_a_checkpoint_equals_one_that_never_stopped(
     go_on(half, rest)
     iterate(rest, 2)
     assert torch.equal(whole.policy.flat_parameters, rest.policy.flat_parameters)
+
+
+def test_without_mjbatch_gymnasium_steps_and_an_event_says_why(monkeypatch):
+    def warnings(*overrides):
+        return env_warnings(make_config({}, ["env=gymnasium:Hopper-v5", *overrides]))
+
+    assert warnings() == warnings("gymnasium.vectorization=sync") == []
+    begins = "Hopper-v5 is stepped without mjbatch, which would be faster: "
+    remedy = "leave [workers] and [preprocessing] at their defaults"
+    assert warnings("workers.num_workers=2") == [begins + remedy]
+
+    def fails():
+        raise ImportError("libmujoco.so.0: cannot open shared object file")
+
+    monkeypatch.setattr(host, "import_mjbatch", fails)
+    assert host_of(make_config({}, ["env=gymnasium:Hopper-v5"])) == "workers"
+    assert warnings() == [begins + "pip install 'operant-rl[mujoco]'"]
+
+
+@pytest.mark.parametrize("way", ["osmesa", "none-such"])
+def test_what_mujoco_cannot_draw_with_is_one_line(way, monkeypatch):
+    monkeypatch.setenv("MUJOCO_GL", way)
+    code = "from operant.trainer.envs.spaces import import_gymnasium as go; go('Hopper-v5')"
+    done = python("-c", code)
+    last = done.stderr.splitlines()[-1] if done.stderr else ""
+    if way == "osmesa" and not done.returncode:
+        pytest.skip("this machine has OSMesa")
+    assert f"ConfigError: MUJOCO_GL={way}: MuJoCo cannot draw with that here (" in last
+
+
+def test_the_camera_follows_a_robot_that_walks_away(monkeypatch):
+    monkeypatch.setenv("MUJOCO_GL", "disable")
+    for env_id, camera in (("HalfCheetah-v5", "track"), ("Reacher-v5", None)):
+        env = make_drawn(env_id)
+        assert env.unwrapped.camera_name == camera
+        env.close()

@@ -17,6 +17,8 @@ from operant.trainer.envs.workers.hosted import first_seed
 from operant.trainer.envs.workers.plan import WorkerPlan
 from operant.trainer.jit.streams import EVALUATION, TRAINING
 
+pytestmark = pytest.mark.slow
+
 COUNT = "gymnasium:hosted_envs:make_count"
 NUM_ENVS = 4
 FIRST_ACTION = 1  # of its space

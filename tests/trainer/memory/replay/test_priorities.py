@@ -10,6 +10,7 @@ from replay_draws import chi_squared_of_draws, replay_with, unreachable_rows
 
 from operant.shared.errors import ConfigError
 from operant.trainer.memory.replay import Priorities
+from operant.trainer.memory.replay.priorities import leaf_at
 from operant.trainer.running.checkpoint_writer import copied_state
 
 ENGINES = pytest.mark.parametrize("with_kernels", [False, True], ids=["loops", "kernels"])
@@ -142,3 +143,12 @@ def test_the_largest_error_there_is_has_a_finite_priority():
     replay.update_priorities(torch.arange(4), torch.full((4,), largest))
     assert replay.num_refused == 0
     assert (replay.sample(replay.make_batch(64)).weights == 1).all()
+
+
+def test_the_first_share_falls_on_the_first_row_with_a_priority():
+    replay = replay_with(5000, tail=1.0)
+    replay._sums.leaves[:3000] = 0.0
+    replay._engine.sum_all()
+    replay.sample(replay.make_batch(1))  # makes the cumulative sums
+    sums = type(replay._sums)(*(x.numpy() for x in replay._sums))
+    assert leaf_at(0.0, sums) == 3000

@@ -51,6 +51,17 @@ def drawn(replay: Replay) -> dict[int, tuple[float, float, float]]:
     return {int(action): rest for action, *rest in rows}
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, 3e38])
+def test_what_is_not_finite_is_left_out_and_large_numbers_are_not(value):
+    """The sum of the large ones is infinite."""
+    replay, rollout = make_replay(100, 1), steps_of(*["goes on"] * 4)
+    rollout.rewards[1:3] = value
+    replay.write(rollout)
+    left_out = {1, 2} if value != 3e38 else set()
+    assert replay.num_left_out == len(left_out)
+    assert {*drawn(replay)} == {0, 1, 2, 3} - left_out
+
+
 @pytest.mark.slow
 @ENGINES
 @PRIORITIES
@@ -71,6 +82,7 @@ def test_three_steps_stop_at_an_end_a_time_limit_and_the_newest_row(with_kernels
     }
 
 
+@pytest.mark.slow
 @ENGINES
 @PRIORITIES
 def test_dead_rows_are_never_drawn(with_kernels, priorities):

@@ -29,6 +29,7 @@ def assert_same(batch: Batch, other: Batch) -> None:
         assert torch.equal(getattr(batch, field.name), getattr(other, field.name)), field.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"priorities": Priorities()}], ids=["uniform", "by_error"])
 @pytest.mark.parametrize("with_kernels", [False, True], ids=["loops", "kernels"])
 @pytest.mark.parametrize(
