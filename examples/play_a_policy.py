@@ -23,7 +23,6 @@ while not is_over:
     else:
         action = policy.act(obs)
     obs, reward, terminated, truncated, _ = env.step(action)
-
     return_ += reward
     is_over = terminated or truncated
 print(f"{policy.run.id}: return {return_:.0f}")

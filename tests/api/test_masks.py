@@ -307,7 +307,6 @@ def test_normalisation_leaves_masks_alone(algorithm):
     assert seen[:, NUM_ACTIONS:].tolist() == masks.tolist()
 
 
-@pytest.mark.slow
 def test_masks_help_to_learn():
     run = operant.train(
         Legal, **{**settings_of("ppo"), "total_env_steps": 30_000, "num_envs": 8,
@@ -316,7 +315,6 @@ def test_masks_help_to_learn():
     assert operant.evaluate(run, 50).mean() > 17
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
 def test_memory_learns_what_masks_allow_only_later(kind):
     """Without memory half of the episodes are right."""

@@ -279,7 +279,6 @@ def test_crossq_refuses_dictionaries_with_images():
         make_config({**own, "policy": {"encoder": "mlp"}})
 
 
-@pytest.mark.slow
 def test_what_only_the_picture_says_is_learned():
     run = operant.train(WhereIsIt, total_env_steps=20_000, evaluation={"num_episodes": 20})
     assert operant.evaluate(run, 50).mean() > 42  # chance is 25

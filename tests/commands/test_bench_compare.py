@@ -93,7 +93,6 @@ def test_what_differs_is_named_key_by_key_as_it_is_set():
     )
 
 
-@pytest.mark.slow
 def test_configurations_are_trained_and_their_runs_stay(tmp_path):
     small = tmp_path / "wide.toml"
     small.write_text('env = "cart_pole"\nrollout_steps = 16\ntotal_env_steps = 9999\n')

@@ -291,7 +291,6 @@ model.learn(256)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("formats", [["csv"], ["csv", "tensorboard"]])
 def test_stable_baselines3_is_captured_once_whatever_it_writes(formats, tmp_path):
     done = capture_script(STABLE_BASELINES3.format(formats=formats), tmp_path)
@@ -305,7 +304,6 @@ def test_stable_baselines3_is_captured_once_whatever_it_writes(formats, tmp_path
     assert [value for _, value in losses] == pytest.approx(written)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
 def test_lightnings_csv_logger_is_captured(package, tmp_path):
     code = f"""
@@ -345,7 +343,6 @@ writer.close()
 """
 
 
-@pytest.mark.slow
 def test_a_script_of_cleanrls_with_track(tmp_path):
     offline = {**os.environ, "WANDB_MODE": "offline"}
     done = capture_script(CLEANRL, tmp_path, env=offline)
@@ -377,7 +374,6 @@ run.finish()
 """
 
 
-@pytest.mark.slow
 def test_wandb_is_captured(tmp_path):
     done = capture_script(WANDB, tmp_path, env={**os.environ, "WANDB_MODE": "offline"})
     assert done.returncode == 0, done.stderr
@@ -392,7 +388,6 @@ def test_wandb_is_captured(tmp_path):
     assert len(list((run.folder / "media" / "images").iterdir())) == 1
 
 
-@pytest.mark.slow
 def test_a_capturing_process_that_hangs_costs_a_second_at_most(tmp_path):
     code = """
 import os, signal, time

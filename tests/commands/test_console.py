@@ -77,7 +77,6 @@ def test_wandbs_setting_asks_for_one_too(setting, is_kept):
     assert latest_run().console_path().exists() == is_kept
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("catches")
 def test_a_notebook_shows_what_is_printed_and_the_run_keeps_it():
     cells = [LOOP, "print('after')"]
@@ -89,7 +88,6 @@ def test_a_notebook_shows_what_is_printed_and_the_run_keeps_it():
     assert sorted(texts(operant("console").stdout)) == ["careful", "step 0", "step 1", "step 2"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("catches", "kill_runs")
 @pytest.mark.parametrize("options", [(), ("--detach",)])
 def test_a_run_of_train_has_a_console(options):
@@ -102,7 +100,6 @@ def test_a_run_of_train_has_a_console(options):
     assert all(map(time_of, printed.splitlines()))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("catches")
 def test_the_traceback_of_a_run_that_fails_is_in_its_console(tmp_path, monkeypatch):
     (tmp_path / "broken.py").write_text(

@@ -110,7 +110,6 @@ def troubles(machines: Machines) -> dict[str, str]:
     return {machine.host: machine.trouble for machine in machines.poll().machines}
 
 
-@pytest.mark.slow
 def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_session):
     make_session("near")
     far, second = run_on("a", "far"), run_on("b", "second")
@@ -266,7 +265,6 @@ def test_many_runs_come_in_frames_of_a_bounded_size(operant_home, monkeypatch):
     assert sum(len(frame.head["rows"]) for frame in frames) == 12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows",
     [

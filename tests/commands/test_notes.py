@@ -43,7 +43,6 @@ def done(*arguments: str) -> str:
     return answer.stdout
 
 
-@pytest.mark.slow
 def test_notes_and_tags_are_written_shown_and_taken_away(runs):
     assert "has no note" in done("note", "alpha")
     done("note", "alpha", "a wider network")
@@ -75,7 +74,6 @@ def test_running_and_crashed_runs_have_notes_as_well():
     assert operant_json("status", "lives")["note"] == "after it was gone"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -106,7 +104,6 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(runs, arguments, says):
     assert not any(run.notes_path.exists() for run in runs)
 
 
-@pytest.mark.slow
 def test_a_name_is_shown_finds_the_run_and_is_nobody_elses(runs):
     done("rename", "alpha", "wide  network")
     status = operant_json("status", "wide network")

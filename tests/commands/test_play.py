@@ -65,7 +65,6 @@ def test_keys_pressed_while_it_gets_ready_are_not_written_on_the_screen():
     assert b"xyz" not in shown
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_whatever_ends_it_the_terminal_is_as_before(end):
     trained_run("cart_pole_ppo_smoke")
@@ -110,7 +109,6 @@ def test_an_episode_that_was_kept_is_played_without_its_run(tmp_path):
         read_until(terminal, b"cannot be read: No such file")
 
 
-@pytest.mark.slow
 def test_what_cannot_be_played_is_one_line(tmp_path):
     run = trained_run("cart_pole_ppo_smoke")
     assert "play needs a terminal; --to" in error_line("play", run.id)

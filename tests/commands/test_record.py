@@ -123,7 +123,6 @@ def test_ctrl_c_ends_the_recorder_alone(recorded_training):
     assert read_status(run).is_alive
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("kill_runs")
 def test_a_resumed_run_is_recorded_in_one_line_of_time(start_training):
     process, run = start_training(

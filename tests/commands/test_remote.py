@@ -106,7 +106,6 @@ def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
     session.close("finished", 0)
 
 
-@pytest.mark.slow
 def test_the_monitor_draws_a_run_elsewhere_and_leaves_it_alone(ssh, start_training):
     process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
     with operant_in_a_terminal("monitor", f"127.0.0.1:{run.id}") as (_, terminal):

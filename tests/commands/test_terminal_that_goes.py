@@ -134,7 +134,6 @@ def test_a_run_in_the_foreground_goes_on_without_its_bar(terminal):
     assert read_status(run).state == "stopped"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [(), ("--processes", "2")])
 def test_a_run_in_the_foreground_stops_with_its_terminal_and_says_how_to_go_on(terminal, ranks):
     trainer = terminal("train", "cart_pole_ppo_smoke", *ENDLESS, *ranks, is_deaf=False)

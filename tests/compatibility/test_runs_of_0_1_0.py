@@ -43,7 +43,6 @@ def test_they_are_listed_with_their_states():
     assert {run["run"]: run["state"] for run in operant_json("runs")} == states
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_status_and_the_report_show_what_they_had_reached(name):
     state, iteration, env_steps, _ = WERE[name]
@@ -110,14 +109,12 @@ def test_they_are_exported_for_tensorboard(tmp_path):
     assert [scalar.step for scalar in scalars] == [10 * n for n in range(1, 301)]
 
 
-@pytest.mark.slow
 def test_a_trained_cart_pole_still_balances():
     unpack("finished")
     result = operant_json("eval", "--latest", "--episodes", "20")
     assert (result["min_return"], result["max_return"]) == (500.0, 500.0)
 
 
-@pytest.mark.slow
 def test_a_pendulum_with_normalised_observations_still_swings_as_it_did():
     run = unpack("pendulum")
     result = operant_json("eval", run.id, "--episodes", "5")
@@ -126,7 +123,6 @@ def test_a_pendulum_with_normalised_observations_still_swings_as_it_did():
     assert -1500 < result["mean_return"] < -800
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["stopped", "crashed", "pendulum"])
 def test_they_go_on_from_their_checkpoint(name):
     run = unpack(name)
@@ -150,7 +146,6 @@ def test_a_finished_run_goes_on_when_it_is_given_more_env_steps():
     assert (status["state"], status["iteration"]) == ("finished", 103)  # ceil(210,000 / 2,048)
 
 
-@pytest.mark.slow
 def test_tinyphysics_goes_on(tmp_path, monkeypatch):
     challenge = tmp_path / "challenge"
     write_model(challenge / "tinyphysics.onnx", num_blocks=1)
@@ -206,7 +201,6 @@ def live_old_run():
     holder.communicate()
 
 
-@pytest.mark.slow
 def test_one_whose_trainer_lives_is_seen_alive_and_is_left_alone(live_old_run, operant_pages):
     assert lock_holder(live_old_run.lock_path)
     (page,) = operant_pages.glob("*.page")
@@ -233,7 +227,6 @@ def changed_checkpoint(run: Run, change) -> None:
     torch.save(saved, path)
 
 
-@pytest.mark.slow
 def test_a_checkpoint_that_lacks_keys_or_has_others_goes_on_and_says_so():
     def change(saved):
         del saved["config"]["rollout"], saved["config"]["recorder"]
@@ -253,7 +246,6 @@ def test_a_checkpoint_that_lacks_keys_or_has_others_goes_on_and_says_so():
     assert (done.returncode, done.stderr) == (0, warning)
 
 
-@pytest.mark.slow
 def test_a_checkpoint_that_cannot_go_on_is_one_line():
     run = unpack("stopped")
     changed_checkpoint(run, lambda saved: saved["state"].pop("learner"))

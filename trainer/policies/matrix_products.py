@@ -5,8 +5,9 @@ does, and takes half the time: `python benchmarks/products.py`. Its calls cost s
 more, so that small products stay with PyTorch's choice.
 
 On Intel's processors MKL divides a sum among threads, so that its rounding depends on their number,
-unless MKL_CBWR is set in the environment before the first product of the process. It is set here;
-products take as long with it.
+unless MKL_CBWR is set in the environment before the first product of the process. It is set here
+for them; products take as long with it. On AMD's, no value of it makes the products of all sizes
+independent of the number of threads.
 """
 
 from __future__ import annotations

@@ -71,7 +71,6 @@ def test_a_kill_of_any_part_leaves_nothing_running_on_any_machine(ssh, victim):
     assert status.message in errors.splitlines()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ssh", ["stand-in"], indirect=True)
 @pytest.mark.usefixtures("kill_runs")
 def test_a_run_in_the_background_is_stopped_everywhere(ssh):
@@ -142,7 +141,6 @@ def test_a_firewall_is_noticed_before_anything_is_started(far, operant_home):
     assert "firewall" in line
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "code", "told"),
     [

@@ -17,7 +17,6 @@ from operant.trainer.experiment.checkpoints import latest_checkpoint
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
 def test_a_run_of_two_goes_on_with_another_split_and_leaves_a_log_of_each():
     done = operant("train", *SMALL, "--set", "total_env_steps=384", "--processes", "2")
     assert done.returncode == 0, done.stderr
@@ -31,7 +30,6 @@ def test_a_run_of_two_goes_on_with_another_split_and_leaves_a_log_of_each():
     assert not rank_pids()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_ctrl_c_and_a_closed_terminal_leave_nothing_running(number, exit_code):
     with training(*SMALL, *FOR_EVER, "--processes", "2") as process:
@@ -46,7 +44,6 @@ def test_ctrl_c_and_a_closed_terminal_leave_nothing_running(number, exit_code):
     assert latest_checkpoint(run.checkpoint_folder).iteration == status.iteration
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("kill_runs")
 def test_a_run_in_the_background_stops_as_one():
     done = operant("train", *SMALL, *FOR_EVER, "--processes", "2", "--detach")
@@ -74,7 +71,6 @@ def test_a_rank_that_dies_before_they_meet_ends_all_with_one_line():
     assert (status.state, status.message) == ("failed", told)
 
 
-@pytest.mark.slow
 def test_a_stop_before_they_meet_is_a_stop():
     with training(*SMALL, *FOR_EVER, "--processes", "2") as process:
         (pid,) = wait_for(rank_pids)

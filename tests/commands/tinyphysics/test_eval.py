@@ -56,7 +56,6 @@ def test_a_trace_ends_where_the_costs_end(challenge, tmp_path):
     assert [len(points.split()) for points in traces] == [520, 500]  # the target, and pid
 
 
-@pytest.mark.slow
 def test_a_file_of_ones_own_is_a_controller(challenge, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("class Controller:\n    def update(self, *_):\n        return 0.0\n")
@@ -65,7 +64,6 @@ def test_a_file_of_ones_own_is_a_controller(challenge, tmp_path):
     assert mine["per_route"] == zero["per_route"]
 
 
-@pytest.mark.slow
 def test_wrong_words_are_one_line(challenge, tmp_path):
     pid = ("--controller", "pid")
     assert "no model at" in error_line(*EVAL, *pid, "--model", str(tmp_path / "none.onnx"))
@@ -78,7 +76,6 @@ def test_wrong_words_are_one_line(challenge, tmp_path):
     assert "no engine is called 'cpu'" in error_line("tinyphysics", "eval", *pid, "--engine", "cpu")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["onnxruntime-cuda", "tensorrt"])
 def test_an_engine_that_this_machine_cannot_run_is_one_line(challenge, engine):
     # Without a GPU, or without libraries of CUDA; and nothing of ONNX Runtime's own warnings.
@@ -93,7 +90,6 @@ def test_a_model_of_another_vocabulary_is_one_line(challenge, tmp_path):
     assert "vocabulary of 1024" in error_line(*EVAL, "--controller", "pid", "--model", str(path))
 
 
-@pytest.mark.slow
 def test_broken_routes_are_refused_or_skipped_by_choice(challenge):
     (challenge / "data" / "00001.csv").write_text("t,vEgo\n1,2\n")
     line = error_line(*EVAL, "--controller", "zero")

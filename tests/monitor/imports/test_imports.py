@@ -250,7 +250,6 @@ def test_rows_without_times_have_no_speed(tmp_path):
     assert operant_json("runs")[0]["env_steps_per_s"] is None
 
 
-@pytest.mark.slow
 def test_metrics_csv_of_lightning(tmp_path):
     from lightning.pytorch.loggers import CSVLogger
 
@@ -319,7 +318,6 @@ run.finish(exit_code=3)
 """
 
 
-@pytest.mark.slow
 def test_a_folder_of_wandb(tmp_path):
     subprocess.run(
         [sys.executable, "-c", WANDB_SCRIPT],

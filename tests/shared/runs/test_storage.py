@@ -135,7 +135,6 @@ def test_memory_closed_to_writing_is_a_warning(tmp_path, monkeypatch):
         assert operant_json("status")["state"] == "finished"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("trouble", ["full", "read-only"])
 def test_a_disk_that_is_lost_during_the_run_stops_nothing(small_home, train, trouble):
     process, run = train(*ENDLESS, "--set", "checkpoint.every_iterations=5")

@@ -73,18 +73,15 @@ def check_one_iteration(make, *options):
     assert found.keys() == expected.keys()
 
 
-@pytest.mark.slow
 def test_parameters_agree_within_1e_5_after_an_iteration(quick, make_experiment, run):
     check_one_iteration(make_experiment, *run)
 
 
-@pytest.mark.slow
 def test_they_do_with_machine_code(make_experiment):
     """Of PyTorch's own compiler, which takes a while: ten seconds where its cache is empty."""
     check_one_iteration(make_experiment, *RUNS["ppo"])
 
 
-@pytest.mark.slow
 def test_they_do_as_a_gpu_would_have_it(quick, make_cuda_experiment):
     check_one_iteration(make_cuda_experiment, "ppo.clip_schedule=linear", "cpu_offload=true")
 

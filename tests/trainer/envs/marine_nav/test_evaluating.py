@@ -148,7 +148,6 @@ def test_a_world_is_evaluated_on_the_settings_that_it_has_room_for():
     assert counted(vortices=4) == []
 
 
-@pytest.mark.slow
 def test_a_world_with_vortices_begins_with_scenarios_of_its_own():
     spec = make_spec(MarineNavConfig(num_robots=2, num_obstacles=0, num_vortices=1))
     assert not scenarios_of(spec)

@@ -82,7 +82,6 @@ def test_in_float32_vessels_stay_within_a_millimetre_of_the_recordings(name):
         close(world.robots(X, Y)[active], steps["state"][t][active, :2], 1e-3)
 
 
-@pytest.mark.slow
 def test_scenarios_are_of_the_smaller_map_with_other_gaps_currents_and_speeds():
     spec = make_spec(CONFIG)
     envs = VectorEnv(spec, 64, seed=1)
@@ -108,7 +107,6 @@ def test_scenarios_are_of_the_smaller_map_with_other_gaps_currents_and_speeds():
     assert np.abs(out.obs * scale).max() < 6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["iqn", "ppo"])
 def test_agents_learn_with_their_authors_encoder(algorithm):
     threads = Threads(1)
