@@ -1,0 +1,137 @@
+"""Plant known faults one by one and say which of them the tests notice.
+
+    python tools/mutations.py [NUMBER ...] [--log FILE]
+
+Run it in a clean checkout of its own: each fault is written into the source, the tests named beside
+it run until the first failure, and the source is put back. A fault is killed when a test fails.
+A fault whose text is no longer there is "gone": write it anew for the code that took its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMEOUT_S = 900
+
+
+class Fault(NamedTuple):
+    """Text of a file of the product, what stands there with the fault, and tests that may notice."""
+
+    path: str
+    text: str
+    faulty: str
+    tests: str
+
+
+TRAINER, SHARED, MONITOR = "tests/trainer/", "tests/shared/", "tests/monitor/"
+FAULTS = (
+    # Returns and losses: sign, off by one, polarity.
+    Fault("trainer/returns/gae.py", "following = torch.addcmul(deltas[t], decays[t], following", "following = torch.addcmul(deltas[t], decays[t - 1], following", TRAINER + "returns"),
+    Fault("trainer/returns/gae.py", "return advantages, advantages + values", "return advantages, advantages - values", TRAINER + "returns"),
+    Fault("trainer/returns/q_lambda.py", "following = bootstrap[-1]", "following = bootstrap[0]", TRAINER + "returns"),
+    Fault("trainer/returns/q_lambda.py", "(~(terminated | truncated))", "(~(terminated & truncated))", TRAINER + "returns"),
+    Fault("trainer/returns/distributional.py", "places + lowest / step", "places - lowest / step", TRAINER + "returns"),
+    Fault("trainer/returns/distributional.py", "(errors < 0)", "(errors > 0)", TRAINER + "returns"),
+    Fault("trainer/returns/losses.py", "values.min(0, keepdim=True)", "values.max(0, keepdim=True)", TRAINER + "returns " + TRAINER + "algorithms/test_off_policy.py"),
+    Fault("trainer/returns/td.py", "values.amin(0) - alpha * log_probs", "values.amin(0) + alpha * log_probs", TRAINER + "returns"),
+    Fault("trainer/algorithms/ppo_loss.py", "torch.minimum(ratios *", "torch.maximum(ratios *", TRAINER + "algorithms/test_ppo.py"),
+    Fault("trainer/algorithms/ppo_loss.py", "(ratios - 1) - log_ratios", "(ratios - 1) + log_ratios", TRAINER + "algorithms/test_ppo.py"),
+    Fault("trainer/algorithms/ppo_loss.py", "-objective.sum(), 0.5", "-objective.sum(), 1.0", TRAINER + "algorithms/test_ppo.py"),
+    # Compiled PPO against its twin in PyTorch.
+    Fault("trainer/algorithms/compiled_ppo/gradients.py", "error = value - samples.returns[sample]", "error = samples.returns[sample] - value", TRAINER + "algorithms/compiled_ppo"),
+    Fault("trainer/policies/compiled/heads/categorical.py", "(chosen - probability)", "(probability - chosen)", TRAINER + "algorithms/compiled_ppo"),
+    Fault("trainer/algorithms/compiled_ppo/gradients.py", "_ONE - terms.clip_coef), _ONE + terms.clip_coef", "_ONE - terms.clip_coef), _ONE + terms.value_clip", TRAINER + "algorithms/compiled_ppo"),
+    Fault("trainer/algorithms/compiled_ppo/gradients.py", "-terms.entropy_coef * weight", "terms.entropy_coef * weight", TRAINER + "algorithms/compiled_ppo"),
+    # Replay: bounds, ends of episodes, priorities.
+    Fault("trainer/memory/replay/sampling.py", "if ending == TERMINATED:\n            return True, return_, 0.0", "if ending == TERMINATED:\n            return True, return_, discount", TRAINER + "memory/replay"),
+    Fault("trainer/memory/replay/sampling.py", "        if slot == head:\n            break\n", "", TRAINER + "memory/replay"),
+    Fault("trainer/memory/replay/sampling.py", "discount *= gamma", "discount = gamma", TRAINER + "memory/replay"),
+    Fault("trainer/memory/replay/priorities.py", "<= wanted else", "< wanted else", TRAINER + "memory/replay"),
+    Fault("trainer/memory/replay/priorities.py", "np.float64(lowest) / np.float64(leaf)", "np.float64(leaf) / np.float64(lowest)", TRAINER + "memory/replay"),
+    # Algorithms off policy: missing detach, wrong critic, wrong axis.
+    Fault("trainer/algorithms/td3.py", "return values.amin(0)", "return values.mean(0)", TRAINER + "algorithms"),
+    Fault("trainer/algorithms/sac.py", "figures[\"policy/entropy\"].view(1) - self.target_entropy", "self.target_entropy - figures[\"policy/entropy\"].view(1)", TRAINER + "algorithms"),
+    Fault("trainer/algorithms/value_based.py", "if self.section.double else target_values", "if not self.section.double else target_values", TRAINER + "algorithms"),
+    Fault("trainer/algorithms/value_based.py", "(batch.weights / len(batch))", "(1.0 / batch.weights / len(batch))", TRAINER + "algorithms"),
+    Fault("trainer/algorithms/optimizer.py", "(max_norm / (norm + 1e-8)).clamp(max=1.0)", "(max_norm / (norm + 1e-8)).clamp(min=1.0)", TRAINER + "algorithms"),
+    # Policies: masks, normalisers, distributions.
+    Fault("trainer/policies/masks.py", "obs[..., -mask_size:] == 0, ILLEGAL", "obs[..., -mask_size:] != 0, ILLEGAL", TRAINER + "policies"),
+    Fault("trainer/policies/normalizers.py", "delta**2 * count * count_2 / total", "delta**2 * count_2 / total", TRAINER + "policies"),
+    Fault("trainer/policies/normalizers.py", "self.returns.masked_fill_(done, 0.0)", "self.returns.masked_fill_(~done, 0.0)", TRAINER + "policies"),
+    Fault("trainer/policies/distributions/categorical.py", "entropy = -(log_probs.exp()", "entropy = (log_probs.exp()", TRAINER + "policies"),
+    Fault("trainer/memory/rollout.py", "next_values = torch.where(self.truncated, by_step, next_values)", "next_values = torch.where(self.terminated, by_step, next_values)", TRAINER + "memory " + TRAINER + "collecting"),
+    Fault("trainer/memory/rollout.py", "return dones if self.valid is None else dones | ~self.valid[t, rows]", "return dones if self.valid is None else dones | self.valid[t, rows]", TRAINER + "memory " + TRAINER + "collecting"),
+    # Environments: the time limit, the final observation.
+    Fault("trainer/envs/stepping.py", "state.elapsed[env] >= max_episode_steps and not terminated", "state.elapsed[env] > max_episode_steps and not terminated", TRAINER + "envs/test_vector.py"),
+    Fault("trainer/envs/stepping.py", "            observe(state.fields, env, out.final_obs)\n", "            observe(state.fields, env, out.obs)\n", TRAINER + "envs/test_vector.py"),
+    # The page.
+    Fault("shared/page/writer.py", "slot = self._slot_starts[number % 2]", "slot = self._slot_starts[0]", SHARED + "page"),
+    Fault("shared/page/reader.py", "slots[sequences.index(max(sequences))]", "slots[sequences.index(min(sequences))]", SHARED + "page"),
+    Fault("shared/page/reader.py", "sequence != publish:", "sequence == publish:", SHARED + "page"),
+    Fault("shared/page/row_ring.py", "if is_filler or at < begin_now:", "if is_filler:", SHARED + "page"),
+    Fault("shared/page/row_ring.py", "            if not is_whole(record):\n                reached = at\n                break\n", "", SHARED + "page"),
+    # Rows on disk and the recorder.
+    Fault("shared/rows/row_file.py", "part = decoded(data).part(slice(last_row + 1 - first_row))", "part = decoded(data).part(slice(last_row - first_row))", SHARED + "rows"),
+    Fault("shared/rows/row_file.py", "self._note(\"last_publish\", min(publish, self.last_publish))\n            self._note(\"kept", "self._note(\"last_publish\", self.last_publish)\n            self._note(\"kept", SHARED + "rows"),
+    Fault("shared/rows/row_file.py", "first_row = num_rows - len(rows) + 1", "first_row = num_rows - len(rows)", SHARED + "rows"),
+    Fault("monitor/recorder/every_row.py", "if publish_of(record) > last]", "if publish_of(record) >= last]", MONITOR + "recorder"),
+    Fault("monitor/recorder/every_row.py", "- last - len(records) + file.count", "- len(records) + file.count", MONITOR + "recorder"),
+    # Locks and states.
+    Fault("shared/runs/status.py", "    if holder is None:\n        return \"crashed\"", "    if holder is not None:\n        return \"crashed\"", SHARED + "runs"),
+    Fault("shared/runs/status.py", "    if outcome:\n        return outcome.state, outcome.message\n", "", SHARED + "runs"),
+    # Charts.
+    Fault("monitor/charts/point_fold.py", "np.fmin(low[:, ::2], low[:, 1::2])", "np.fmax(low[:, ::2], low[:, 1::2])", MONITOR + "charts"),
+    Fault("monitor/charts/point_fold.py", "sums[1::2] += newer[1::2]", "sums[1::2] = newer[1::2]", MONITOR + "charts"),
+    Fault("monitor/charts/ticks.py", "math.ceil(high / step) * step, step)", "math.floor(high / step) * step, step)", MONITOR + "charts"),
+    Fault("monitor/charts/ticks.py", "if last - first + 1 <= at_most:", "if last - first <= at_most:", MONITOR + "charts"),
+    Fault("shared/processes/lock.py", "_ask(fd, _OFD_SETLK, fcntl.F_WRLCK, byte, 1)", "_ask(fd, _OFD_SETLK, fcntl.F_UNLCK, byte, 1)", SHARED + "processes"),
+)  # fmt: skip
+
+
+def outcome(fault: Fault) -> str:
+    """Plant the fault, run its tests, put the source back; what came of it."""
+    path = ROOT / fault.path
+    source = path.read_text() if path.is_file() else ""
+    if source.count(fault.text) != 1:
+        return "gone" if not source.count(fault.text) else "ambiguous"
+    tests = [test for test in fault.tests.split() if (ROOT / test).exists()]
+    path.write_text(source.replace(fault.text, fault.faulty))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "--tb=line", *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "killed (it hung)"
+    finally:
+        path.write_text(source)
+    if done.returncode not in (0, 1):
+        return f"not run: {(done.stdout + done.stderr).strip().splitlines()[-1]}"
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+    return "SURVIVED" if done.returncode == 0 else f"killed {' '.join(failed)[:160]}"
+
+
+def main() -> None:
+    """Plant the faults with the given numbers, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("numbers", type=int, nargs="*")
+    parser.add_argument("--log", type=Path)
+    options = parser.parse_args()
+    for number in options.numbers or range(1, len(FAULTS) + 1):
+        begin_s = time.monotonic()
+        fault = FAULTS[number - 1]
+        line = f"{number:2} {fault.path}: {outcome(fault)} ({time.monotonic() - begin_s:.0f} s)"
+        print(line, flush=True)
+        if options.log:
+            with options.log.open("a") as log:
+                log.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
