@@ -38,35 +38,35 @@ compile: $(VENV)/installed-dev
 
 # Ten million publishes under three readers that check every number, then 100,000 damaged pages.
 torture: $(VENV)/installed-dev
-	$(BIN)/python tests/support/torture.py
-	$(BIN)/python tests/support/fuzz.py
+	$(BIN)/python tools/torture.py
+	$(BIN)/python tools/fuzz.py
 
 # 200 processes killed with -9 at random moments; prints the seed, and SEED=N repeats it.
 deaths: $(VENV)/installed-dev
-	$(BIN)/python tests/support/deaths.py --kills 200 $(SEED:%=--seed %)
+	$(BIN)/python tools/deaths.py --kills 200 $(SEED:%=--seed %)
 
 # 100 trainers of 64 metrics at full speed, killed likewise: each row of theirs is on disk.
 rows: $(VENV)/installed-dev
-	$(BIN)/python tests/support/row_deaths.py --kills 100 $(SEED:%=--seed %)
+	$(BIN)/python tools/row_deaths.py --kills 100 $(SEED:%=--seed %)
 
 # Two ranks on machines of their own (network namespaces: only root can): 50 kills, 20 freezes and 20
 # pulled cables at random moments, the run resumed after each; prints the seed, and SEED=N repeats it.
 rank-faults: $(VENV)/installed-dev
-	$(BIN)/python tests/support/rank_faults.py $(SEED:%=--seed %)
+	$(BIN)/python tools/rank_faults.py $(SEED:%=--seed %)
 
 # 1,000 configurations drawn from the models: each trains two iterations or is refused by one line.
 # Prints the seed, and SEED=N repeats it; CONFIGS=N for another number.
 configs: $(VENV)/installed-dev
-	$(BIN)/python tests/support/config_fuzz.py --configs $(or $(CONFIGS),1000) $(SEED:%=--seed %)
+	$(BIN)/python tools/config_fuzz.py --configs $(or $(CONFIGS),1000) $(SEED:%=--seed %)
 
 # Draws by priorities: a million against exact probabilities at ten million rows, and all of eight
 # million rows looked for.
 draws: $(VENV)/installed-dev
-	$(BIN)/python tests/support/replay_draws.py
+	$(BIN)/python tools/replay_draws.py
 
 # operant's grid world and the real MettaGrid: the same on 100 maps, for 1,000 ticks each.
 grid-oracle: $(VENV)/installed-dev
-	$(BIN)/python tests/support/grid_oracle.py --maps 100 --ticks 1000
+	$(BIN)/python tools/grid_oracle.py --maps 100 --ticks 1000
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -78,21 +78,21 @@ check: $(VENV)/installed-dev
 
 # Lines of code by folder; fails over the ceilings of pyproject.toml. SINCE=COMMIT shows the change.
 size:
-	$(PYTHON) tests/support/size.py $(SINCE)
+	$(PYTHON) tools/size.py $(SINCE)
 
 # The tests of the GPU path on emulated GPUs, in an environment of their own that is kept in
 # ~/.cache/operant-gpu-rehearsal (6 GB). SHORT=1 leaves out what takes long, TESTS=... names some.
 gpu-rehearsal:
-	$(PYTHON) tests/support/gpu_rehearsal.py $(SHORT:%=--short) $(TESTS)
+	$(PYTHON) tools/gpu_rehearsal.py $(SHORT:%=--short) $(TESTS)
 
 # Bytes that each preset has on a GPU, counted without one and written to docs/gpu.md.
 device-table:
-	$(PYTHON) tests/support/gpu_rehearsal.py --device-table
+	$(PYTHON) tools/gpu_rehearsal.py --device-table
 
 # The same environment trains every configuration on both devices and writes the table of differences,
 # docs/gpu-conformance.md. It takes half an hour.
 gpu-conformance:
-	$(PYTHON) tests/support/gpu_rehearsal.py --conformance
+	$(PYTHON) tools/gpu_rehearsal.py --conformance
 
 # The website of docs/ at http://127.0.0.1:8000; it follows changes of the documents.
 docs: $(VENV)/installed-docs
@@ -104,19 +104,19 @@ docs-check: $(VENV)/installed-docs
 
 # docs/pictures, from runs that it trains: one to three minutes.
 pictures: $(VENV)/installed-dev
-	$(BIN)/python tests/support/pictures.py
+	$(BIN)/python tools/pictures.py
 
 # docs/notebooks, executed.
 notebooks: $(VENV)/installed-dev
-	$(BIN)/python tests/support/notebooks.py
+	$(BIN)/python tools/notebooks.py
 
 # The pages of docs/ that are written from the code: api, commands, configuration, keys.
 reference: $(VENV)/installed-dev
-	$(BIN)/python tests/support/reference.py
+	$(BIN)/python tools/reference.py
 
 # Registers, spills, local and shared memory of every kernel, by NVVM and ptxas; needs no GPU.
 kernel-table: $(VENV)/installed-dev
-	$(BIN)/python tests/support/kernel_table.py
+	$(BIN)/python tools/kernel_table.py
 
 bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/cart_pole.py
@@ -156,5 +156,5 @@ $(VENV)/installed-docs: extras := [docs]
 $(VENV)/installed $(VENV)/installed-dev $(VENV)/installed-bench $(VENV)/installed-docs: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing operant and the packages that it needs into $(VENV)"
-	@$(PYTHON) tests/support/installing.py $(BIN)/python -c constraints.txt -e ".$(extras)"
+	@$(PYTHON) tools/installing.py $(BIN)/python -c constraints.txt -e ".$(extras)"
 	@touch $@

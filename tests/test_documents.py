@@ -16,7 +16,7 @@ from operant.trainer.config.from_values import fields_with_defaults
 
 ROOT = Path(__file__).parents[1]
 SIDES = ("api", "commands", "configs", "monitor", "shared", "trainer")
-FOLDERS = (*SIDES, "benchmarks", "docs", "examples", "tests")
+FOLDERS = (*SIDES, "benchmarks", "docs", "examples", "tests", "tools")
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SOURCES = [path for side in SIDES for path in sorted((ROOT / side).rglob("*.py"))]
 PACKAGES = [path for path in SOURCES if path.name == "__init__.py"]

@@ -35,14 +35,16 @@ def test_code_of_other_languages_counts_by_folder_and_data_counts_in_kilobytes()
             "trainer/running/loop.py": b"x = 1\ny = 2\n",
             "trainer/envs/fast.c": b"int x;\n\nint y;\n",
             "trainer/envs/table.npz": b"\0" * 1_001,
-            "tests/support/size.py": b"x = 1\n",
+            "tests/support/views.py": b"x = 1\n",
+            "tools/size.py": b"x = 1\ny = 2\n",
             "docs/ppo.md": b"words\n" * 100,
         }
     )
     assert found["product"] == Counter(python=2, other=2, kB=2, files=3)
     assert found["trainer"] == Counter(python=2, other=2, kB=2, files=3)
     assert found["trainer/envs"] == Counter(other=2, kB=2, files=2)
-    assert found["tests"] == Counter(python=1, files=1)
+    assert found["tests"] == Counter(python=3, files=2)
+    assert found["tools"] == Counter(python=2, files=1)
     assert "docs" not in found
 
 

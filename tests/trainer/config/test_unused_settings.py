@@ -290,7 +290,7 @@ def test_what_a_checkpoint_keeps_of_a_preset_is_no_setting_to_refuse(preset):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["dqn", "pqn"])
 def test_a_search_finds_no_key_that_is_accepted_and_changes_nothing(algorithm):
-    """As tests/support/key_effects.py does for every algorithm and with every switch off."""
+    """As tools/key_effects.py does for every algorithm and with every switch off."""
     values, keys = key_effects.small(algorithm), key_effects.tried_keys(algorithm)
     assert len(keys) > 15
     assert list(key_effects.Effects().dead_keys(values, keys)) == []

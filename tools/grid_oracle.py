@@ -1,6 +1,6 @@
 """The real MettaGrid and operant's grid on the same map with the same actions, tick by tick.
 
-As a program: `python tests/support/grid_oracle.py --maps 100 --ticks 1000`, which takes minutes.
+As a program: `python tools/grid_oracle.py --maps 100 --ticks 1000`, which takes minutes.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
+FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 
 
 def executed(path: Path) -> Any:

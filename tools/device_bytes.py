@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
 import gpu_runs
 import numpy as np
 import torch
@@ -42,7 +44,7 @@ from operant.trainer.config.train_config import TrainConfig, algorithm_sections
 from operant.trainer.envs.names import LEARNED_ENV_NAMES, is_hosted
 from operant.trainer.jit.kernel import Kernel
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 DOCUMENT = REPOSITORY / "docs" / "gpu.md"
 BEGIN, END = "<!-- device bytes begin -->", "<!-- device bytes end -->"
 BLOCK = 512  # bytes that PyTorch's allocator gives out at least, and multiples of it

@@ -1,6 +1,6 @@
 """Draws by priorities held against exact probabilities: `make draws` takes the large ones.
 
-python tests/support/replay_draws.py [--rows 10000000] [--reachable 8000000]
+python tools/replay_draws.py [--rows 10000000] [--reachable 8000000]
 """
 
 from __future__ import annotations

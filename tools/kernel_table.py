@@ -1,6 +1,6 @@
 """What every kernel needs on GPUs of several compute capabilities, without a GPU.
 
-    python tests/support/kernel_table.py
+    python tools/kernel_table.py
 
 NVVM and ptxas compile each kernel for the arguments that operant launches it with.
 """
@@ -8,11 +8,15 @@ NVVM and ptxas compile each kernel for the arguments that operant launches it wi
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import numba
 import replay_checks

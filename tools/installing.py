@@ -1,6 +1,6 @@
 """Runs `pip install` and says which package it is at, the same on a terminal and in a log.
 
-    python tests/support/installing.py PYTHON ARGUMENT ...
+    python tools/installing.py PYTHON ARGUMENT ...
 
 A line for each package, and one every few seconds while a single one takes long. Ends with pip's
 exit code, after pip's own last lines where that is not 0.

@@ -1,6 +1,6 @@
 """How big the project is: lines of code by folder, held to the ceilings of pyproject.toml.
 
-    python tests/support/size.py [COMMIT]
+    python tools/size.py [COMMIT]
 
 A line of code is one with a token other than a comment; docstrings and blank lines do not count.
 Every tracked file counts, so that code which moves into C, style sheets or TOML stays in the sum;
@@ -19,7 +19,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
     tokenize.ENDMARKER,
@@ -58,7 +58,10 @@ def contents(commit: str) -> dict[str, bytes]:
 
 
 def sizes(files: dict[str, bytes]) -> dict[str, Counter[str]]:
-    """Python, other code and data by folder: `tests`, `trainer/envs`, and the sums of APART."""
+    """Python, other code and data by folder: `tests`, `trainer/envs`, and the sums of APART.
+
+    Tools count as tests.
+    """
     found: dict[str, Counter[str]] = {}
     for name, content in files.items():
         path = PurePosixPath(name)
@@ -72,7 +75,7 @@ def sizes(files: dict[str, bytes]) -> dict[str, Counter[str]]:
         else:
             kind, amount = "kB", -(-len(content) // 1000)
         side = path.parts[0] if len(path.parts) > 1 else "(top)"
-        total = side if side in APART else "product"
+        total = "tests" if side == "tools" else side if side in APART else "product"
         for folder in {total, side, "/".join(path.parts[:-1][:2]) or side}:
             found.setdefault(folder, Counter())[kind] += amount
             found[folder]["files"] += 1

@@ -1,6 +1,6 @@
 """Runs the pieces of the conformance table, in one process a package; prints one JSON object.
 
-    python tests/support/conformance.py wandb|tensorboard real|operant
+    python tools/conformance.py wandb|tensorboard real|operant
 
 Each piece's result is "kept", "dropped", "works" (of the original), or the error that it raised.
 """

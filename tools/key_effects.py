@@ -4,7 +4,7 @@ For every algorithm, and again with each of its switches turned off or to anothe
 given other values. A key whose accepted values all leave three iterations the same, bit by bit in
 weights and metrics, has no effect there: it should be refused.
 
-    python tests/support/key_effects.py [ALGORITHM ...] [--depth 0|1]
+    python tools/key_effects.py [ALGORITHM ...] [--depth 0|1]
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from learning import iterate
 from random_configs import Key, bounds, is_number, keys_of

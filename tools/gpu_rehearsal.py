@@ -1,8 +1,8 @@
 """Runs the tests of the GPU path without a GPU: `make gpu-rehearsal`.
 
-    python tests/support/gpu_rehearsal.py [--short] [PYTEST ARGUMENTS]
-    python tests/support/gpu_rehearsal.py --device-table    # counts the bytes of docs/gpu.md
-    python tests/support/gpu_rehearsal.py --conformance     # writes docs/gpu-conformance.md
+    python tools/gpu_rehearsal.py [--short] [PYTEST ARGUMENTS]
+    python tools/gpu_rehearsal.py --device-table    # counts the bytes of docs/gpu.md
+    python tools/gpu_rehearsal.py --conformance     # writes docs/gpu-conformance.md
 
 It needs a CUDA build of PyTorch, which `constraints.txt` does not have, and therefore a virtual
 environment of its own (6 GB). That is kept in ~/.cache/operant-gpu-rehearsal from one run to the
@@ -26,10 +26,12 @@ import tomllib
 import venv
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
 from emulated_gpu.null_runtime.build import cache_folder
 
-REPOSITORY = Path(__file__).parents[2]
-START = Path(__file__).parent / "emulated_gpu" / "start"
+REPOSITORY = Path(__file__).parents[1]
+START = REPOSITORY / "tests" / "support" / "emulated_gpu" / "start"
 TABLES = {
     "--device-table": Path(__file__).with_name("device_bytes.py"),
     "--conformance": Path(__file__).with_name("gpu_conformance.py"),

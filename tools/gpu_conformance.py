@@ -20,6 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
 import gpu_runs
 import pytest
 from random_configs import keys_of
@@ -31,7 +33,7 @@ from operant.trainer.experiment.checkpoints import Checkpoint, save_checkpoint
 from operant.trainer.experiment.plan import ANY_MACHINE, plan
 from operant.trainer.experiment.untrained import make_policy
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "gpu-conformance.md"
 MAP = ROOT / "tests" / "data" / "grid" / "small.txt"
 TEACHER = "a-teacher"  # stands for the file of a checkpoint, which each comparison writes
@@ -254,7 +256,7 @@ optimizers, environments, replay and evaluations are compared. The table names t
 
 Every algorithm is tried with every environment that it can have on a GPU, and every level of a switch by itself. Then every two
 levels of different switches are tried together, and each with every algorithm except TQC (which is SAC with another loss of its
-critics) and every environment, unless the configuration refuses them. `tests/support/gpu_conformance.py` has the keys behind each name. The loops below are switched off, and
+critics) and every environment, unless the configuration refuses them. `tools/gpu_conformance.py` has the keys behind each name. The loops below are switched off, and
 torch.compile traces without making code: its compiler for GPUs needs a real one.
 
 {table}

@@ -8,8 +8,8 @@ import conformance_tensorboard
 import conformance_wandb
 from conformance_pieces import Piece
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "your-own-loop.md"
-BEGIN = "<!-- from here on written by tests/support/conformance_document.py -->\n"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "your-own-loop.md"
+BEGIN = "<!-- from here on written by tools/conformance_document.py -->\n"
 END = "<!-- up to here -->\n"
 
 

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 RUNS = {"first": "2.5e-3", "careful": "1e-3", "timid": "3e-4"}  # and their learning rates
 SNAPSHOTS = {
     "monitor.svg": "--size 120x40",

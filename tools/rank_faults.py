@@ -1,7 +1,7 @@
 """Ranks on machines of their own, of which one is killed, frozen or cut off at random moments:
 each time all others end soon, with a line that names it, and the run goes on exactly.
 
-    python tests/support/rank_faults.py [--kills 50] [--freezes 20] [--cuts 20] [--seed N]
+    python tools/rank_faults.py [--kills 50] [--freezes 20] [--cuts 20] [--seed N]
 
 One run goes through all faults, resumed after each. At the end another goes as far undisturbed:
 every checkpoint of the first has the parameters of the other's, to the bit.
@@ -22,6 +22,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import torch
 from machines import Machines, ports, start_rank, why_none

@@ -38,7 +38,7 @@ from operant.trainer.config.files import preset_names, read_source
 from operant.trainer.config.from_values import fields_with_defaults
 from operant.trainer.config.train_config import owners_of_sections
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- written by `make reference` from the code -->"
 
 COMMANDS_HEAD = f"""\

@@ -1,6 +1,6 @@
 """One writer as fast as it can, readers in other processes that check every number they see.
 
-    python tests/support/torture.py [--publishes N] [--readers N]
+    python tools/torture.py [--publishes N] [--readers N]
 
 Value i of publish p is p * 32 + i, so that a reader knows what each number must be: a torn, a mixed
 and a never-written value are all wrong ones.

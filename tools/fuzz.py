@@ -1,6 +1,6 @@
 """Pages that were damaged in every way, read under a hard limit of memory and time.
 
-    python tests/support/fuzz.py [--pages N] [--seed N]
+    python tools/fuzz.py [--pages N] [--seed N]
 
 Each page is a good one with bytes flipped, fields set to numbers that hurt (its checksums made
 right again, so that they do not hide the rest), pieces moved about, its end cut off, or a section

@@ -1,6 +1,6 @@
 """Random configurations: each trains two iterations with finite numbers, or is refused by one line.
 
-    python tests/support/config_fuzz.py [--configs 1000] [--seed N] [--only NUMBER]
+    python tools/config_fuzz.py [--configs 1000] [--seed N] [--only NUMBER]
 
 Each goes the whole way of `operant train`, many in one process, which has a limit of memory and of
 time for each. Prints a line for every one that ended in another way, and what became of the rest.
@@ -29,6 +29,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, NamedTuple, NoReturn
+
+# Where environments of tests are imported from by name, too.
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import tomli_w
 from random_configs import Case, draw
@@ -260,7 +263,6 @@ def files_in(folder: Path) -> dict[str, str]:
 
 def fuzz(numbers: list[int], seed: int, folder: Path) -> Iterator[Ended]:
     """How each configuration of a seed ended."""
-    sys.path.insert(0, str(Path(__file__).parent))  # environments of tests are imported by name
     files = files_in(folder)
     return in_processes(lambda number: draw(number, seed, files), numbers, folder)
 

@@ -1,6 +1,6 @@
 """Trainers of 64 metrics at full speed, killed with -9 at random moments: which rows are on disk.
 
-    python tests/support/row_deaths.py [--kills 100] [--sustained 60] [--seed N]
+    python tools/row_deaths.py [--kills 100] [--sustained 60] [--seed N]
 
 A third publishes 20,000 rows as fast as it can, a third 2,000 a second; of the last third the
 recorder is killed as well, and what the page kept is taken afterwards. Each row that a trainer
@@ -22,6 +22,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import numpy as np
 from deaths import is_finished

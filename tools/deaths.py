@@ -1,6 +1,6 @@
 """Processes killed with -9 at random moments, their creation included: what is left of each.
 
-    python tests/support/deaths.py [--kills 200] [--seed N]
+    python tools/deaths.py [--kills 200] [--seed N]
 
 Each is listed as crashed within a second, runs beside it stay listed and running, and its recorder
 has finished the files by itself: the last publish is in metrics.csv, the crash in events.log, the
@@ -21,6 +21,8 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 from recorded import event_texts, places_of_its_own, publishes, recorder_pid
 from waiting import wait_for
