@@ -227,9 +227,7 @@ def foreground_training(
         prepared = prepare(0)
         run = prepared.run
         reporting = progress_report(run.id, to_stderr=as_json)
-        exit_code, elastic = train(prepared, received, launch, reporting, place, split)
-    if elastic:
-        elastic.go_on(exit_code, as_json)
+        exit_code = train(prepared, received, launch, reporting, place, split)
     status = read_status(run)
     if as_json:
         print_json({**status.as_json(), "run_dir": str(run.folder)})
