@@ -78,19 +78,6 @@ def test_with_split_auto_a_slow_rank_soon_has_fewer_environments(tmp_path):
     assert counts[1] < 16
 
 
-def test_with_cut_stragglers_a_slow_rank_does_less_and_all_end_together(tmp_path):
-    arguments = [
-        *training(*SMALL, "--split", "1:1:40", "--set", "num_envs=42"),
-        "--set", "total_env_steps=26880", "--set", "ranks.cut_stragglers=true",
-    ]  # fmt: skip
-    slow = [slow_rank.__file__, *arguments[2:]]
-    with started([arguments, arguments, slow], tmp_path) as processes:
-        assert wait_for_all(processes) == [0, 0, 0], said(tmp_path, 0) + said(tmp_path, 2)
-    status = read_status(find_run("small"))
-    assert (status.state, status.iteration) == ("finished", 20)
-    assert 26880 / 4 <= status.env_steps < 26880
-
-
 def events_of(run) -> list[str]:
     page = open_page(run)
     found = [event.text for event in page.events()]

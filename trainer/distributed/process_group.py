@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from .balance import Balance, WorkClock
 from .split import Share
-
-if TYPE_CHECKING:
-    from .stragglers import Stragglers
 
 INTEGERS = {1: torch.uint8, 4: torch.int32, 8: torch.int64}  # by the bytes of an element
 
@@ -41,7 +38,6 @@ class ProcessGroup:
     num_on_machine = 1  # ranks on this machine, which share its cores
     device = torch.device("cpu")  # the device of this rank, if there are several ranks
     notices: tuple[str, ...] = ()  # messages for the start of the run
-    stragglers: Stragglers | None = None  # where slow ranks may shorten their rollouts
 
     def __init__(self) -> None:
         self.clock = WorkClock()

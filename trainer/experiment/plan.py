@@ -11,9 +11,9 @@
     update       compiled: ppo, unless `why_pytorch`          pytorch
                  ranked: the same, in several ranks
                  pytorch: all else
-    collector    early_stop: ranks.cut_stragglers             agents: `some_agents_retire`
-                 compiled: `vector` and a compiled or         stepped: several agents, which end
-                 ranked update                                together
+    collector    compiled: `vector` and a compiled or         agents: `some_agents_retire`
+                 ranked update                                stepped: several agents, which end
+                                                              together
                  sliced: `vector`, unless `why_one_piece`     stepped: all but ppo; action masks
                  in_groups: `workers` in several groups       recurrent_actor: policy.memory
                  stepped: all else                            fused: rollout = fused
@@ -72,7 +72,6 @@ class RankLayout(NamedTuple):
     num_on_machine: int = 1
     num_envs: int = 0  # of this rank; 0: not known yet
     moves_envs: bool = False  # environments may move to other ranks during the run
-    cuts_rollouts: bool = False  # ranks that others wait for end their rollouts early
 
 
 @dataclass(frozen=True)
@@ -224,8 +223,6 @@ def _collector(
     """The collector on the processor."""
     if host == "routes":
         return ""
-    if ranks and ranks.cuts_rollouts:
-        return "early_stop"
     if host != "vector":
         return groups_collector(workers)
     if update != "pytorch":

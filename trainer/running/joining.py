@@ -19,7 +19,6 @@ from ..distributed.meeting import Introduction
 from ..distributed.place import Place
 from ..distributed.process_group import DistributedGroup
 from ..distributed.split import AUTO, envs_per_route, shares_of
-from ..distributed.stragglers import Stragglers
 from ..distributed.watch import ENDED, RankLostError, Watch
 from ..experiment.plan import check_ranks
 from ..machine.device import num_gpus, why_no_cuda
@@ -59,7 +58,7 @@ def joined(
     except ConfigError:
         meeting.wait_until_read(store, place, READ_WITHIN_S)
         raise
-    stragglers, pages = None, Pages(introductions, place.rank, session)
+    pages = Pages(introductions, place.rank, session)
     names = [one.named for one in introductions]
     watch = Watch(store.clone(), place.rank, names, config.ranks.silent_for_s)
     try:
@@ -77,8 +76,6 @@ def joined(
         if split == AUTO:
             ranks.balance = Balance(shares, envs_per_route(config))
         ranks.num_on_machine, ranks.device = place.local_world_size, device
-        if config.ranks.cut_stragglers:
-            ranks.stragglers = stragglers = Stragglers(store.clone(), place.world_size)
         ranks.notices = (
             f"{place.world_size} ranks learn together over {way}",
             ranks.take_shares(shares),
@@ -94,8 +91,6 @@ def joined(
         pages.fail(error)
         raise
     finally:
-        if stragglers:
-            stragglers.close()
         watch.close()
 
 

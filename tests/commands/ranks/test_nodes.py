@@ -98,9 +98,7 @@ def test_what_is_no_number_of_processes_is_said(processes, told):
 
 @pytest.mark.parametrize(("device", "counts"), [("cuda", [2, 8, 1]), ("cpu", [1, 1, 1])])
 def test_each_gpu_of_a_machine_has_a_rank_where_the_run_is_for_gpus(monkeypatch, device, counts):
-    monkeypatch.setattr(
-        asking, "meeting_place", lambda *_: MeetingPlace("10.0.0.1", [8, 0])
-    )
+    monkeypatch.setattr(asking, "meeting_place", lambda *_: MeetingPlace("10.0.0.1", [8, 0]))
     monkeypatch.setattr(trainer_device, "num_gpus", lambda: 2)
     split = "3:5:6:7:8:9:1:1:1:1:2" if device == "cuda" else "1:2:3"
     launch = launch_of(None, "mini,localhost,air", split)
