@@ -98,9 +98,7 @@ def _option_or_setting(option: str, options: list[str]) -> str:
 @click.option(
     "--nodes", metavar="HERE,HOST,...", help="Train on these machines as one run, over ssh."
 )
-@click.option(
-    "--split", default="", metavar="1.4:1", help="With several ranks: their shares, or auto."
-)
+@click.option("--split", default="", metavar="1.4:1", help="With several ranks: their shares.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @click.option(
     "--help-config",

@@ -10,14 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-import slow_rank
 from command_line import error_line, operant
 from rank_processes import TIMEOUT_S, rank_environ, said, started, training, wait_for_all
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import find_run
 from operant.shared.runs.ranks import read_status
-from operant.shared.runs.status import open_page
 from operant.trainer.experiment.checkpoints import latest_checkpoint, list_checkpoints
 
 pytestmark = pytest.mark.slow
@@ -57,32 +55,6 @@ def test_torchrun_starts_a_run_that_goes_on_with_any_number_of_ranks(tmp_path):
     ):
         assert wait_for_all([process]) == [0], said(tmp_path, 0)
     assert latest_checkpoint(run.checkpoint_folder).iteration == 30
-
-
-def test_with_split_auto_a_slow_rank_soon_has_fewer_environments(tmp_path):
-    arguments = [
-        *training("cart_pole_ppo", "--name", "small", "--split", "auto", "--set", "num_envs=64"),
-        "--set", "policy.hidden_sizes=[16]", "--set", "total_env_steps=163840",
-        "--set", "rollout_steps=32", "--set", "evaluation.num_episodes=2",
-    ]  # fmt: skip
-    slow = [slow_rank.__file__, *arguments[2:]]
-    with started([arguments, slow], tmp_path) as processes:
-        assert wait_for_all(processes) == [0, 0], said(tmp_path, 0) + said(tmp_path, 1)
-    run = find_run("small")
-    status = read_status(run)
-    assert (status.state, status.iteration, status.env_steps) == ("finished", 80, 163840)
-    told = [line for line in events_of(run) if "environments of ranks 0 to 1" in line]
-    assert "0 to 1: 32 on " in told[0]
-    counts = [int(each.split(" on ")[0]) for each in told[-1].rpartition(": ")[2].split(", ")]
-    assert sum(counts) == 64
-    assert counts[1] < 16
-
-
-def events_of(run) -> list[str]:
-    page = open_page(run)
-    found = [event.text for event in page.events()]
-    page.detach()
-    return found
 
 
 def wait_until_it_trains(processes, folder: Path) -> None:

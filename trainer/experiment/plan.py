@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...shared.errors import ConfigError
 from ..config.files import load_config
-from ..distributed.split import AUTO, shares_of
+from ..distributed.split import shares_of
 from ..envs import host_of, num_agents_of, preprocessing_of, spec_of
 from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
@@ -71,7 +71,6 @@ class RankLayout(NamedTuple):
     size: int
     num_on_machine: int = 1
     num_envs: int = 0  # of this rank; 0: not known yet
-    moves_envs: bool = False  # environments may move to other ranks during the run
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def check_ranks(config: TrainConfig, split: str, world_size: int) -> None:
     """Raises ConfigError if several ranks do not support a setting, or if the environments cannot
     be split among them.
     """
-    plan(config, ANY_MACHINE, RankLayout(world_size, moves_envs=split == AUTO))
+    plan(config, ANY_MACHINE, RankLayout(world_size))
     shares_of(config, split, world_size)
 
 

@@ -66,18 +66,6 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
         yield "rollout = fused"
     if config.base_algorithm == "ppo" and config.table("contrastive").coef > 0:
         yield f"contrastive.coef = {config.table('contrastive').coef}"
-    if ranks.moves_envs:
-        yield from _settings_without_moves(config)
-
-
-def _settings_without_moves(config: TrainConfig) -> Iterator[str]:
-    """The settings with which environments cannot move from rank to rank."""
-    if is_hosted(config.env):  # their state cannot be saved
-        yield f"split = auto with env = {config.env}"
-    if config.learns_from_replay and not config.checkpoint.replay:
-        yield "split = auto with checkpoint.replay = false"
-    if config.device == "cuda":  # captured graphs contain the addresses of tensors
-        yield "split = auto with device = cuda"
 
 
 def _device(config: TrainConfig) -> Iterator[str]:

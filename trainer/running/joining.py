@@ -13,12 +13,11 @@ from ...shared.errors import ConfigError
 from ...shared.runs.session import RunSession
 from ..config import TrainConfig
 from ..distributed import meeting
-from ..distributed.balance import Balance
 from ..distributed.connection import Connection, address_towards, backend_of, reachable_address
 from ..distributed.meeting import Introduction
 from ..distributed.place import Place
 from ..distributed.process_group import DistributedGroup
-from ..distributed.split import AUTO, envs_per_route, shares_of
+from ..distributed.split import shares_of
 from ..distributed.watch import ENDED, RankLostError, Watch
 from ..experiment.plan import check_ranks
 from ..machine.device import num_gpus, why_no_cuda
@@ -68,17 +67,15 @@ def joined(
         backend = backend_of(device.type)
         connection = Connection(store, place, backend, address, watch)
         interface = connection.interface or "its own choice of interface"
-        way = "shared memory" if connection.shared else f"{backend} on {interface} ({address})"
         connection.beat = pages.beat
         shares = shares_of(config, split, place.world_size)
-        hosts = [one.host for one in introductions]
-        ranks = DistributedGroup(place.rank, shares, connection.all_reduce, hosts)
-        if split == AUTO:
-            ranks.balance = Balance(shares, envs_per_route(config))
+        pairs = zip(shares, introductions, strict=True)
+        counts = ", ".join(f"{share.num_envs} on {one.host}" for share, one in pairs)
+        ranks = DistributedGroup(place.rank, shares, connection.all_reduce)
         ranks.num_on_machine, ranks.device = place.local_world_size, device
         ranks.notices = (
-            f"{place.world_size} ranks learn together over {way}",
-            ranks.take_shares(shares),
+            f"{place.world_size} ranks learn together over {backend} on {interface} ({address})",
+            f"environments of ranks 0 to {ranks.size - 1}: {counts}",
             *_unused_gpu(config),
         )
         yield (joined := Joined(config, ranks, pages))

@@ -122,12 +122,6 @@ def test_a_launch_is_the_same_in_the_process_that_inherits_it():
     launch.listener.detach()
 
 
-def test_a_split_in_words_stays_as_it_is():
-    launch = launch_of(None, "mini,localhost", "auto")
-    assert launch is not None
-    assert launch.split == "auto"
-
-
 def test_one_process_is_no_launch():
     assert launch_of(None, None, "") is None
     assert launch_of("1", None, "") is None

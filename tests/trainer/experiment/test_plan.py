@@ -328,22 +328,6 @@ def test_what_several_ranks_do_not_do_yet_is_named(overrides, setting):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "setting"),
-    [
-        ((GYM,), "env = gymnasium:CartPole-v1"),
-        (("algorithm=dqn", "checkpoint.replay=false"), "checkpoint.replay = false"),
-        (("device=cuda",), "device = cuda"),
-    ],
-)
-def test_environments_that_cannot_move_are_named_where_the_split_may_change(overrides, setting):
-    config = make_config({}, overrides)
-    check_ranks(config, "2:1", 2)
-    with pytest.raises(ConfigError) as caught:
-        check_ranks(config, "auto", 2)
-    assert str(caught.value) == f"split = auto with {setting} does not go with several ranks yet"
-
-
-@pytest.mark.parametrize(
     "overrides",
     [
         ("algorithm=ppo", "ppo.sampler=prioritised", "kickstart.teachers=['a-run']"),

@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from operant.trainer.distributed.balance import WorkClock
-from operant.trainer.distributed.process_group import DistributedGroup
+from operant.trainer.distributed.process_group import DistributedGroup, WaitClock
 from operant.trainer.distributed.split import shares
 from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.running.rank_timing import OwnShare
@@ -75,7 +74,7 @@ def test_sums_are_timed(clock):
         clock.now_s += 3
 
     ranks = DistributedGroup(0, shares("", 2, 2), slow)
-    ranks.clock = WorkClock(clock)
+    ranks.clock = WaitClock(clock)
     ranks.sum(torch.ones(1))
     ranks.gather(torch.ones(1))
     assert ranks.clock.waited_s == 6
