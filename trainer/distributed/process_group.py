@@ -6,12 +6,15 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .split import Share
+
+if TYPE_CHECKING:
+    from .watch import Watch
 
 INTEGERS = {1: torch.uint8, 4: torch.int32, 8: torch.int64}  # by the bytes of an element
 
@@ -53,6 +56,8 @@ class ProcessGroup:
     num_on_machine = 1  # ranks on this machine, which share its cores
     device = torch.device("cpu")  # the device of this rank, if there are several ranks
     notices: tuple[str, ...] = ()  # messages for the start of the run
+    shares: Sequence[Share] = ()  # the environments of each of several ranks
+    watch: Watch | None = None  # of several processes: it exchanges their timings
 
     def __init__(self) -> None:
         self.clock = WaitClock()
@@ -102,6 +107,7 @@ class DistributedGroup(ProcessGroup):
     ) -> None:
         super().__init__()
         self.rank, self.size, self._all_reduce = rank, len(shares), all_reduce
+        self.shares = shares
         self.first_env, self._num_envs = shares[rank]
         self._total_envs = sum(share.num_envs for share in shares)
 
