@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..commands.helpers.status_lines import facts_of, status_lines
 from ..monitor.export.frame import frame
 from ..shared.errors import PageError
-from ..shared.runs.ranks import read_status
 from ..shared.runs.run_folder import Run
+from ..shared.runs.status import read_status
 from ..shared.text.short_numbers import short_number
 
 CHARTED = ("episode/return", "evaluation/return")  # the first that a run has

@@ -16,10 +16,9 @@ from ..commands.helpers.output import headline
 from ..commands.stop import stop_run
 from ..shared.errors import RunNotFoundError, UsageError
 from ..shared.runs.find_runs import find_run, latest_run, list_runs
-from ..shared.runs.ranks import read_status
 from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.run_folder import runs_folder
-from ..shared.runs.status import RunStatus
+from ..shared.runs.status import RunStatus, read_status
 from ..shared.text.harmless import harmless
 from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import real_number

@@ -31,7 +31,7 @@ def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank
     kept. `operant console RUN > FILE` exports it.
     """
     from ..monitor.session.hang_up import waited_for_hang_up
-    from ..shared.runs.ranks import read_status
+    from ..shared.runs.status import read_status
 
     chosen = chosen_run(run, latest)
     printed = _Printed(chosen, rank, lines)

@@ -25,7 +25,6 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", 
     "--output", type=Path, metavar="PATH", help="The file to write. Default: RUN.csv and so on."
 )
 @click.option("--yes", is_flag=True, help="Overwrite an existing file without asking.")
-@click.option("--rank", default=0, type=click.IntRange(0), help="With several ranks: whose rows.")
 @trust_code_option
 @checkpoint_option
 @click.option("--spread", is_flag=True, help="Add the lowest and highest values of means.")
@@ -34,7 +33,6 @@ def command(
     to: str,
     output: Path | None,
     yes: bool,
-    rank: int,
     spread: bool,
     checkpoint: str,
 ) -> None:
@@ -46,8 +44,8 @@ def command(
     """
     if spread and to == "tensorboard":
         raise UsageError("--spread is for csv and parquet: TensorBoard shows single values")
-    if to == "onnx" and (spread or rank):
-        raise UsageError("--to onnx writes a policy: --spread and --rank are for histories")
+    if to == "onnx" and spread:
+        raise UsageError("--to onnx writes a policy: --spread is for histories")
     if to != "onnx" and checkpoint != "newest":
         raise UsageError(f"--checkpoint {checkpoint} is for --to onnx: a history has no checkpoint")
     chosen = run_here(run)
@@ -62,7 +60,7 @@ def command(
     from ..monitor.render.formatting import counted
     from .helpers.output import print_line, warn
 
-    done = export(chosen, to, output, rank=rank, spread=spread)
+    done = export(chosen, to, output, spread=spread)
     print_line(f"{output}: {counted(done.num_rows, 'row')}")
     if done.problem:
         warn(f"{done.problem}; these are the rows that the page still has")

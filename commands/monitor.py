@@ -33,9 +33,6 @@ DEFAULT_PORT = 8765
 @click.option("--readonly", is_flag=True, help="Send the trainer no requests; write no notes.")
 @theme_option
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters only.")
-@click.option(
-    "--rank", type=click.IntRange(min=0), help="With several ranks: whose charts to show."
-)
 @click.option("--web", is_flag=True, help="Serve the monitor to a browser and print its address.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="With --web: the port. Default: 8765; 0: any."
@@ -51,7 +48,6 @@ def command(
     readonly: bool,
     theme: str | None,
     as_ascii: bool,
-    rank: int | None,
     web: bool,
     port: int | None,
     address: str | None,
@@ -68,7 +64,7 @@ def command(
     if web:
         if once or as_json or follow:
             raise UsageError("--web shows a screen, and excludes --once, --json and --follow")
-        _serve(run, latest, rank, address, port)
+        _serve(run, latest, address, port)
         return
     end_with_the_server()
     if port is not None or address is not None:
@@ -76,12 +72,10 @@ def command(
     if follow and not as_json:
         raise UsageError("--follow needs --json")
     if hosts or listed_host(run):
-        if once or as_json or rank is not None:
+        if once or as_json:
             raise UsageError("a list of machines needs a screen; `operant runs --host` prints it")
         _watch_machines(run, latest, hosts, known_theme(theme), as_ascii, readonly)
         return
-    if rank is not None:
-        _check_rank(run, latest, rank, has_charts=not (once or as_json))
     if follow:
         _follow(run, latest)
         return
@@ -98,19 +92,15 @@ def command(
 
     from ..monitor.app import watch
 
-    watch(chosen, theme=theme, is_ascii=as_ascii, is_readonly=readonly, rank=rank or 0)
+    watch(chosen, theme=theme, is_ascii=as_ascii, is_readonly=readonly)
 
 
-def _serve(
-    run: str | None, latest: bool, rank: int | None, address: str | None, port: int | None
-) -> None:
+def _serve(run: str | None, latest: bool, address: str | None, port: int | None) -> None:
     """Have browsers show what the same command would show here. What can be wrong with it is said
     before anybody opens one.
     """
     if importlib.util.find_spec("textual_serve") is None:
         raise UsageError("--web needs textual-serve: pip install 'operant-rl[web]'")
-    if rank is not None:
-        _check_rank(run, latest, rank, has_charts=True)
     if (run or latest) and not (listed_host(run) or chosen_host(run, latest)):
         chosen_run(run, latest)
     from .helpers.web_monitor import serve
@@ -133,21 +123,6 @@ def _same_arguments() -> list[str]:
             else:
                 options += [parameter.opts[0]] if each is True else [parameter.opts[0], str(each)]
     return [*options, "--", *names]
-
-
-def _check_rank(run: str | None, latest: bool, rank: int, has_charts: bool) -> None:
-    """Raises UsageError where there are no charts of this rank."""
-    if not has_charts:
-        raise UsageError("--rank chooses the charts to draw, and excludes --once and --json")
-    if not (run or latest) or chosen_host(run, latest):
-        raise UsageError("--rank needs a run of this machine")
-    chosen = chosen_run(run, latest)
-    if rank not in chosen.ranks():
-        raise UsageError(f"{chosen.id} has no rank {rank}; it has {_in_words(chosen.ranks())}")
-
-
-def _in_words(ranks: list[int]) -> str:
-    return "rank 0 alone" if ranks == [0] else f"ranks {', '.join(map(str, ranks))}"
 
 
 def known_theme(name: str | None) -> str | None:

@@ -125,8 +125,8 @@ def _chosen(wanted: tuple[str, ...], keep_checkpoints: bool, archived: bool) -> 
 def _looked_at(run: Run, keep_checkpoints: bool) -> Chosen:
     import time
 
-    from ..shared.runs.ranks import status_in_list
     from ..shared.runs.removal import size_bytes
+    from ..shared.runs.status import status_in_list
 
     status = status_in_list(run)
     # Where no publish tells, what was written last: the folder's own time.

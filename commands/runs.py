@@ -89,7 +89,7 @@ def command(
         if given and not group_by:
             raise UsageError(f"--{option} needs --group-by, as in `operant runs --group-by name`")
     from ..shared.runs.find_runs import list_runs, no_runs_text
-    from ..shared.runs.ranks import status_in_list
+    from ..shared.runs.status import status_in_list
     from .helpers.output import print_json, print_line, warn
     from .helpers.status_lines import device_of
     from .helpers.tables import print_table

@@ -32,8 +32,7 @@ def command(run: str | None, latest: bool) -> None:
 
     `operant train --resume RUN` continues it. A training loop of your own gets SIGTERM.
     """
-    from ..shared.runs.ranks import read_status
-    from ..shared.runs.status import holder_of
+    from ..shared.runs.status import holder_of, read_status
     from .helpers.output import headline, print_line
 
     chosen = chosen_run(run, latest)

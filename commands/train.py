@@ -98,10 +98,7 @@ def _option_or_setting(option: str, options: list[str]) -> str:
 @click.option(
     "--nodes", metavar="HERE,HOST,...", help="Train on these machines as one run, over ssh."
 )
-@click.option(
-    "--split", default="", metavar="1.4:1", help="With several ranks: their shares, or auto."
-)
-@click.option("--elastic", is_flag=True, help="If a rank is lost, continue with the others.")
+@click.option("--split", default="", metavar="1.4:1", help="With several ranks: their shares.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @click.option(
     "--help-config",
@@ -126,7 +123,6 @@ def command(
     processes: str | None,
     nodes: str | None,
     split: str,
-    elastic: bool,
     as_json: bool,
     help_config: str | None,
 ) -> int:
@@ -155,7 +151,7 @@ def command(
     named = {"algorithm": algorithm, "device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
     source = config if config is not None else config_option
-    launch = launch_of(processes, nodes, split, elastic)
+    launch = launch_of(processes, nodes, split)
     place = own_place(split, launch, is_foreground=not (detach or monitor))
 
     def check(config: TrainConfig) -> None:

@@ -302,14 +302,13 @@ def watch(
     theme: str | None = None,
     is_ascii: bool = False,
     is_readonly: bool = False,
-    rank: int = 0,
     machines: Machines | None = None,
 ) -> None:
     """Show `run`, or the list of runs, until somebody quits. Nothing of it reaches the trainer but
     requests and signals, which ask first.
 
-    `source` gives the views of `run` where it is on another machine. Charts are those of `rank`.
-    The list is of this machine, or of all `machines`.
+    `source` gives the views of `run` where it is on another machine. The list is of this machine,
+    or of all `machines`.
     """
 
     opened: list[Run] = []
@@ -320,7 +319,7 @@ def watch(
             return source
         if machines and isinstance(wanted, RunElsewhere):
             return machines.open(wanted)
-        return RunPoller(wanted, rank=rank if wanted == run else 0)
+        return RunPoller(wanted)
 
     app = MonitorApp(
         run,

@@ -115,8 +115,7 @@ def with_operant(table: str, piece: Piece, given: dict[str, Any]) -> None:
 
 def judged(piece: Piece, given: dict[str, Any], said: str) -> str:
     from operant.shared.runs.find_runs import list_runs
-    from operant.shared.runs.ranks import read_status
-    from operant.shared.runs.status import open_page
+    from operant.shared.runs.status import open_page, read_status
 
     if not piece.keeps:
         if "operant: warning" in said or piece.silent:

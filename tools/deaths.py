@@ -30,8 +30,8 @@ from waiting import wait_for
 from operant.shared import MetricsReader
 from operant.shared.page.rank_place import rank_place
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import read_status
 
 CRASHED_WITHIN_S = 1.0
 LIFE_S = 2.0  # a process lives at most so long from its start

@@ -30,8 +30,8 @@ from machines import Machines, ports, start_rank, why_none
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import find_run
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import read_status
 from operant.trainer.experiment.checkpoints import (
     latest_checkpoint,
     list_checkpoints,

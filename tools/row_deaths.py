@@ -33,8 +33,8 @@ from waiting import wait_for
 
 from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.find_runs import find_run
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import read_status
 
 NUM_METRICS = 64
 BURST_ROWS, ROWS_PER_S = 20_000, 2_000

@@ -101,7 +101,7 @@ def looked_anywhere(run: str | None, latest: bool) -> tuple[RunStatus, RunNotes]
     """
     remote = chosen_host(run, latest)
     if remote is None:
-        from ...shared.runs.ranks import read_status
+        from ...shared.runs.status import read_status
 
         chosen = chosen_run(run, latest)
         return read_status(chosen), chosen.notes()

@@ -8,9 +8,8 @@ from ...monitor.remote.host import RemoteName
 from ...monitor.session.hang_up import waited_for_hang_up
 from ...shared.errors import PageError
 from ...shared.page.reader import MetricsReader
-from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import Run
-from ...shared.runs.status import RunStatus, open_page
+from ...shared.runs.status import RunStatus, open_page, read_status
 from .output import print_json
 
 LOOK_AGAIN_S = 0.05

@@ -23,13 +23,11 @@ from ...shared.processes.lock import LAUNCHER, RunLock
 from ...shared.processes.python_program import python_program
 from ...shared.runs.find_runs import check_is_free, find_run
 from ...shared.runs.provenance import provenance, what_ran
-from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ...shared.runs.run_notes import check_name
-from ...shared.runs.run_part import host_of_whole
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
-from ...shared.runs.status import RunStatus, open_page, trainer_of
+from ...shared.runs.status import RunStatus, open_page, read_status, trainer_of
 from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, resolve
 from ...trainer.config.flat_keys import flat_keys
@@ -170,8 +168,6 @@ def _resumed_run(
     from ...trainer.config.saved_config import saved_config
     from ...trainer.experiment.checkpoints import check_of_run, check_same_config, latest_checkpoint
 
-    if host := host_of_whole(run):
-        raise UsageError(f"{run.id} is part of a run on {host}: resume it there")
     if trainer_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
     if PULLED_FROM in run.manifest():
@@ -227,9 +223,7 @@ def foreground_training(
         prepared = prepare(0)
         run = prepared.run
         reporting = progress_report(run.id, to_stderr=as_json)
-        exit_code, elastic = train(prepared, received, launch, reporting, place, split)
-    if elastic:
-        elastic.go_on(exit_code, as_json)
+        exit_code = train(prepared, received, launch, reporting, place, split)
     status = read_status(run)
     if as_json:
         print_json({**status.as_json(), "run_dir": str(run.folder)})

@@ -17,17 +17,10 @@ from ...monitor.render.formatting import (
     format_left,
     format_percent,
     format_rate,
-    format_short_time,
 )
 from ...monitor.runs.reading.conditions import phase_words
 from ...shared.errors import UsageError
 from ...shared.page.schema import Metric
-from ...shared.runs.ranks import (
-    RANK_ITERATION_S,
-    RANK_NUM_ENVS,
-    RANK_WAITING_FRACTION,
-    slowest_rank,
-)
 from ...shared.runs.run_folder import Run
 from ...shared.runs.run_notes import RunNotes
 from ...shared.runs.status import RunStatus
@@ -65,8 +58,7 @@ def warn(text: str) -> None:
 
 def headline(status: RunStatus) -> str:
     """`running, iteration 120, 491.5k env steps (24.6%), 132k/s, 11s left`."""
-    where = f" on {status.host}" if status.host and status.rank is None else ""
-    parts = [status.state + where + (f" ({status.message})" if status.message else "")]
+    parts = [status.state + (f" ({status.message})" if status.message else "")]
     if status.phase in SHOWN_PHASES:
         parts.append(phase_words(status))
     if status.iteration is not None:
@@ -91,8 +83,6 @@ def print_status(
     print_line(f"{notes.name} ({status.run})" if notes.name else status.run)
     for line in status_lines(status, notes, facts_of(run) if run else (), schema):
         print_line(f"  {line}")
-    if status.ranks:
-        _print_ranks(status)
 
 
 def print_report(run: Run) -> None:
@@ -113,38 +103,7 @@ def print_report(run: Run) -> None:
         print_line(f"  hint: {hint.in_words()}")
     print_line(f"  publishing: {publish_cost(view).in_words()}")
     events = with_alerts(view.events, view.alerts)
-    if view.status.is_alive and not (view.is_recorded or view.status.host):
+    if view.status.is_alive and not view.is_recorded:
         print_line(f"  {NO_RECORDER}")
     for line in brief_lines(events[-REPORTED_EVENTS:], REPORT_WIDTH):
         print_line("  " + "".join(text for text, _ in line).rstrip())
-
-
-def _print_ranks(status: RunStatus) -> None:
-    """Each rank's state and speed, then how far they differ."""
-    for rank in status.ranks:
-        print_line(f"  {_rank_name(rank)}: {_rank_words(rank)}")
-    speeds = [rank.env_steps_per_s for rank in status.ranks if rank.env_steps_per_s is not None]
-    if speeds:
-        low, high = format_rate(min(speeds)), format_rate(max(speeds))
-        slowest = slowest_rank(status.ranks)
-        words = f", the slowest is {_rank_name(slowest)}" if slowest else ""
-        print_line(f"  env steps: {low} to {high} a rank{words}")
-
-
-def _rank_name(rank: RunStatus) -> str:
-    return f"rank {rank.rank}" + (f" on {rank.host}" if rank.host else "")
-
-
-def _rank_words(rank: RunStatus) -> str:
-    """The headline of a rank that counts its own; of one that has a share, that."""
-    metrics = rank.metrics
-    if RANK_NUM_ENVS not in metrics:
-        return headline(rank)
-    parts = [
-        rank.state + (f" ({rank.message})" if rank.message else ""),
-        f"{format_count(metrics[RANK_NUM_ENVS])} environments",
-        format_rate(rank.env_steps_per_s),
-        f"{format_short_time(metrics.get(RANK_ITERATION_S))} an iteration",
-        f"waits {format_percent(metrics.get(RANK_WAITING_FRACTION))}",
-    ]
-    return ", ".join(parts)

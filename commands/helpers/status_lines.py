@@ -15,7 +15,7 @@ from ...monitor.render.formatting import (
     format_rate,
     format_written,
 )
-from ...monitor.runs.reading.conditions import part_words, phase_words
+from ...monitor.runs.reading.conditions import phase_words
 from .tables import Column, table_lines
 
 if TYPE_CHECKING:
@@ -72,12 +72,9 @@ def device_of(manifest: Mapping[str, Any]) -> str:
 
 
 def _state(status: RunStatus) -> list[Fact]:
-    where = f" on {status.host}" if status.host and status.rank is None else ""
-    facts = [("state", status.state + where), ("message", status.message)]
+    facts = [("state", status.state), ("message", status.message)]
     if status.phase in SHOWN_PHASES:
         facts.append(("phase", phase_words(status)))
-    if status.host:
-        facts.append(("part", part_words(status.host)))
     return _told(facts)
 
 

@@ -56,9 +56,7 @@ def main(
         asked = Launch.of_argument(launch) if launch else None
         prepared = Prepared(run, lock, config, resume_publish)
         reporting = nullcontext(PlainProgress(sys.stdout))
-        exit_code, elastic = train(prepared, received, asked, reporting)
-    if elastic:
-        elastic.go_on(exit_code)
+        exit_code = train(prepared, received, asked, reporting)
     return ended_at_once(exit_code) if launch else exit_code
 
 

@@ -19,9 +19,8 @@ from ...monitor.export.rows import ExportedRows
 from ...shared.errors import CheckpointError, OperantError
 from ...shared.page.requests import give_reason, send_request
 from ...shared.rows.rows import ELAPSED_NS
-from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import Run
-from ...shared.runs.status import RunStatus, trainer_of
+from ...shared.runs.status import RunStatus, read_status, trainer_of
 from .launching import Prepared, begun, has_page_of, prepared_run
 
 Series = NDArray[np.float64]

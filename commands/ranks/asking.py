@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,10 +32,9 @@ NOT_ABOUT_A_QUESTION = ("refused", "resolve", "timed out", "No route", "no route
 
 
 class MeetingPlace(NamedTuple):
-    """The address of this machine that all `nodes` reach, and the number of GPUs of each."""
+    """The address of this machine that all others reach, and the number of GPUs of each."""
 
     address: str
-    nodes: list[Node]
     num_gpus: list[int]
 
 
@@ -44,11 +43,9 @@ def meeting_place(
     config: TrainConfig,
     listener: socket.socket,
     environ: Mapping[str, str],
-    leave_out: Callable[[Node, OperantError], None] | None = None,
 ) -> MeetingPlace:
     """The address at which `nodes` reach `listener`: $MASTER_ADDR if that is set. Raises
     OperantError for the first machine that is not ready, UsageError if the user's input is wrong.
-    With `leave_out`, that function is called for machines that are not ready, and the others meet.
     """
     from ...trainer.distributed.meeting import versions
 
@@ -59,38 +56,31 @@ def meeting_place(
                  addresses=addresses, port=port)  # fmt: skip
     with sending_token(listener) as token, _interruptible():
         answers = answers_of(nodes, asked)
-    ready: list[Node] = []
     reached: list[list[str]] = []
     num_gpus: list[int] = []
     for node, answer in zip(nodes, answers, strict=True):
-        try:
-            if isinstance(answer, OperantError):
-                raise answer
-            check_answer(node, answer, local_versions)
-            heard = _table(answer, "heard")
-            addresses_here = [
-                address for address in heard
-                if heard[address] == token and chosen in ("", address)
-            ]  # fmt: skip
-            if not addresses_here:
-                raise OperantError(
-                    f"{node.name} cannot reach this machine at {', '.join(addresses[:4])} port "
-                    f"{port}: is there a firewall? MASTER_ADDR and MASTER_PORT name another "
-                    "address and port"
-                )
-            ready.append(node)
-            reached.append(addresses_here)
-            num_gpus.append(num_gpus_of(answer))
-        except OperantError as error:
-            if leave_out is None:
-                raise
-            leave_out(node, error)
-    return MeetingPlace(_common(reached, ready), ready, num_gpus)
+        if isinstance(answer, OperantError):
+            raise answer
+        check_answer(node, answer, local_versions)
+        heard = _table(answer, "heard")
+        addresses_here = [
+            address for address in heard
+            if heard[address] == token and chosen in ("", address)
+        ]  # fmt: skip
+        if not addresses_here:
+            raise OperantError(
+                f"{node.name} cannot reach this machine at {', '.join(addresses[:4])} port "
+                f"{port}: is there a firewall? MASTER_ADDR and MASTER_PORT name another "
+                "address and port"
+            )
+        reached.append(addresses_here)
+        num_gpus.append(num_gpus_of(answer))
+    return MeetingPlace(_common(reached, nodes), num_gpus)
 
 
 def _common(reached: Sequence[list[str]], nodes: Sequence[Node]) -> str:
     """The first address that all reach. Raises OperantError if there is none."""
-    for address in reached[0] if reached else [LOOPBACK]:
+    for address in reached[0]:
         if all(address in addresses for addresses in reached):
             return address
     raise OperantError(
@@ -245,12 +235,7 @@ def sending_token(listener: socket.socket) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the block at once: no run exists yet that could stop in good order. In
-    another thread, which asks during a run, signals stay as they are.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    """Ctrl-C and SIGTERM end the block at once: no run exists yet that could stop in good order."""
     former = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with exit_by_sigterm():

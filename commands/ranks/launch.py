@@ -8,19 +8,16 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, compress
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ...shared.errors import UsageError
 from ...trainer.distributed.place import MAX_RANKS, Place
 from ...trainer.experiment.plan import check_ranks
-from .elastic import ask_again_s, goes_on_by_itself, say_left_out
 from .nodes import HERE, LOOPBACK, Node, listening, nodes_of
 
 if TYPE_CHECKING:
     from ...trainer.config.train_config import TrainConfig
-
-ONE_IS_NOT_ELASTIC = "--elastic is for several ranks: --processes or --nodes start them"
 
 T = TypeVar("T")
 
@@ -43,9 +40,8 @@ class Launch:
     split: str
     address: str = LOOPBACK
     listener: socket.socket | None = field(default=None, repr=False)
-    asked: Mapping[str, str] = field(default_factory=dict)  # the options as typed
-    is_elastic: bool = False
-    left_out: list[Node] = field(default_factory=list)  # while an elastic run continues
+    has_counts: bool = True  # whether the user chose the number of processes
+    typed_split: str = ""  # in the order of the typed names
     first: int = 0  # the place of this machine among the typed names
 
     @property
@@ -56,17 +52,11 @@ class Launch:
     def is_here_alone(self) -> bool:
         return len(self.nodes) == 1
 
-    def again(self) -> list[str]:
-        """The options that start the same ranks again, even if the number of GPUs has changed."""
-        return [word for option in self.asked.items() for word in option]
-
     def check(self, config: TrainConfig) -> None:
         """Find the address where the ranks can meet. Raises ConfigError if ranks cannot train the
         configuration, and OperantError for the first other machine that is not ready.
         """
-        if self.is_elastic:
-            ask_again_s(os.environ)
-        is_by_gpu = config.device == "cuda" and "--processes" not in self.asked
+        is_by_gpu = config.device == "cuda" and not self.has_counts
         if not is_by_gpu:
             check_ranks(config, self.split, self.world_size)
         if self.is_here_alone:
@@ -76,12 +66,10 @@ class Launch:
         from .asking import meeting_place
 
         self.listener = listening("", _port_asked_for(os.environ))
-        leave_out = say_left_out if self.is_elastic and goes_on_by_itself() else None
-        place = meeting_place(self.nodes[1:], config, self.listener, os.environ, leave_out)
+        place = meeting_place(self.nodes[1:], config, self.listener, os.environ)
         self.address = place.address
         if is_by_gpu:
             self._start_one_per_gpu([num_gpus(), *place.num_gpus])
-        self._leave_out(place.nodes)
         check_ranks(config, self.split, self.world_size)
 
     def _start_one_per_gpu(self, num_gpus: Sequence[int]) -> None:
@@ -89,19 +77,7 @@ class Launch:
         self.counts = counts
         typed = [*counts[1 : self.first + 1], counts[0], *counts[self.first + 1 :]]
         _check_number(sum(typed))
-        self.asked = {**self.asked, "--processes": ",".join(map(str, typed))}
-        self.split = _local_first_split(self.asked.get("--split", ""), self.first, typed)
-
-    def _leave_out(self, ready: Sequence[Node]) -> None:
-        """Continue with this machine and those that are `ready`."""
-        keeps = [node.is_here or node in ready for node in self.nodes]
-        parts = self.split.split(":")
-        if len(parts) == self.world_size:
-            is_kept = [keep for keep, n in zip(keeps, self.counts, strict=True) for _ in range(n)]
-            self.split = ":".join(compress(parts, is_kept))
-        self.left_out = [node for node, keep in zip(self.nodes, keeps, strict=True) if not keep]
-        self.nodes = list(compress(self.nodes, keeps))
-        self.counts = list(compress(self.counts, keeps))
+        self.split = _local_first_split(self.typed_split, self.first, typed)
 
     def members(self) -> list[Member]:
         """All ranks in order."""
@@ -116,10 +92,7 @@ class Launch:
 
     def as_argument(self) -> str:
         """For a process that inherits the listener."""
-        fields = {
-            "nodes": self.nodes, "counts": self.counts, "split": self.split,
-            "asked": self.asked, "is_elastic": self.is_elastic, "left_out": self.left_out,
-        }  # fmt: skip
+        fields = {"nodes": self.nodes, "counts": self.counts, "split": self.split}
         fd = self.listener.fileno() if self.listener else -1
         return json.dumps({**fields, "address": self.address, "fd": fd})
 
@@ -128,35 +101,26 @@ class Launch:
         fields = json.loads(text)
         nodes = [Node(*node) for node in fields["nodes"]]
         listener = socket.socket(fileno=fields["fd"])
-        left_out = [Node(*node) for node in fields["left_out"]]
-        return cls(nodes, fields["counts"], fields["split"], fields["address"], listener,
-                   fields["asked"], fields["is_elastic"], left_out)  # fmt: skip
+        return cls(nodes, fields["counts"], fields["split"], fields["address"], listener)
 
 
-def launch_of(
-    processes: str | None, nodes: str | None, split: str, is_elastic: bool = False
-) -> Launch | None:
+def launch_of(processes: str | None, nodes: str | None, split: str) -> Launch | None:
     """The ranks that `--processes` and `--nodes` ask for; None for one process. Raises
     UsageError.
     """
     if processes is None and nodes is None:
-        if is_elastic:
-            raise UsageError(ONE_IS_NOT_ELASTIC)
         return None
     machines = [HERE] if nodes is None else nodes_of(nodes)
     counts = _counts(processes, len(machines))
     if sum(counts) == 1:
-        if is_elastic:
-            raise UsageError(f"{ONE_IS_NOT_ELASTIC}, and these are one")
         return None
     first = next(i for i, node in enumerate(machines) if node.is_here)
-    options = {"--processes": processes, "--nodes": nodes, "--split": split or None}
     return Launch(
         _local_first(machines, first),
         _local_first(counts, first),
         _local_first_split(split, first, counts),
-        asked={name: value for name, value in options.items() if value is not None},
-        is_elastic=is_elastic,
+        has_counts=processes is not None,
+        typed_split=split,
         first=first,
     )
 

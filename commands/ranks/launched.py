@@ -22,7 +22,6 @@ from ...shared.runs.run_folder import Run
 from ...shared.text.harmless import harmless, one_line
 from ...trainer.distributed.place import Place
 from ...trainer.running.signals import STOP_SIGNALS
-from .elastic import Elastic
 from .launch import Launch, Member
 from .rank_process import kill_with_children, rank_command, task
 
@@ -143,10 +142,6 @@ class Launched:
         self._ranks: list[StartedRank] = []
         if launch is None:
             return
-        if launch.world_size == 1:  # all others are left out
-            if launch.listener:
-                launch.listener.close()
-            return
         first, *others = launch.members()
         assert launch.listener
         self.place = replace(first.place, listen_fd=launch.listener.detach())
@@ -193,20 +188,19 @@ class Launched:
 def train(
     prepared: Prepared, stop_signals: Received, launch: Launch | None,
     reporting: AbstractContextManager[Progress], place: Place | None = None, split: str = "",
-) -> tuple[int, Elastic | None]:  # fmt: skip
+) -> int:  # fmt: skip
     """Train in this process: alone, as rank 0 at its `place`, or with the ranks of `launch`, all of
-    which end before this returns. Returns the exit code, and the object that may continue an
-    elastic run.
+    which end before this returns. Returns the exit code.
     """
     from ...trainer.running.process import run_training
 
-    run, config, is_elastic = prepared.run, prepared.config, launch and launch.is_elastic
-    elastic = Elastic(launch, run, config, stop_signals) if launch and is_elastic else None
+    run = prepared.run
     others = Launched(launch, run)
     try:
         with reporting as report:
             exit_code = run_training(
-                run, prepared.lock, config, stop_signals, resume_publish=prepared.resume_publish,
+                run, prepared.lock, prepared.config, stop_signals,
+                resume_publish=prepared.resume_publish,
                 take_request=stop_signals.take, report=report, report_phase=report.phase,
                 place=place or others.place, split=launch.split if launch else split,
                 check_others=others.check,
@@ -215,7 +209,7 @@ def train(
     finally:
         others.close()
         others.show_failures()
-    return exit_code, elastic
+    return exit_code
 
 
 def _console(path: Path) -> ConsoleOfChild | None:

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def frame(run: Run, rank: int = 0) -> pd.DataFrame:
+def frame(run: Run) -> pd.DataFrame:
     """The columns of `operant export --to csv`: counts are integers, `time` has a time zone, and
     metrics are NaN in rows without them. Raises PageError.
     """
     import pandas as pd
 
-    rows = ExportedRows(run, rank)
+    rows = ExportedRows(run)
     try:
         batches = list(rows)
     finally:

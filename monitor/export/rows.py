@@ -1,4 +1,4 @@
-"""What is exported of a rank: each row of its file and its page, before them the page's history."""
+"""What is exported of a run: each row of its file and its page, before them the page's history."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ...shared.runs.status import open_page
 
 
 class ExportedRows:
-    """The rows of one rank, oldest first, in batches whose places are those of `metrics`.
+    """The rows of a run, oldest first, in batches whose places are those of `metrics`.
 
     Rows that were overwritten in the page before anyone took them are there as the means that its
     history has, as far as these are older than all others. `num_rows`, and `num_lost` of which not
     even a mean is left, hold once all batches were taken.
     """
 
-    def __init__(self, run: Run, rank: int = 0, spread: bool = False) -> None:
+    def __init__(self, run: Run, spread: bool = False) -> None:
         """With `spread`, each metric is followed by its lowest and its highest value in the row.
 
         Where the file of rows cannot be read, `problem` says why, and the rows are those that the
@@ -38,13 +38,13 @@ class ExportedRows:
         self._page: MetricsReader | None = None
         known: list[Metric] = []
         try:
-            if run.rows_path(rank).exists():
-                self._file = RowFileReader(run.rows_path(rank))
+            if run.rows_path().exists():
+                self._file = RowFileReader(run.rows_path())
                 known += self._file.metrics()
         except PageError as error:
             self._file, self.problem = None, str(error)
         try:
-            self._page = open_page(run, rank)
+            self._page = open_page(run)
         except PageError as error:
             if self._file is None:
                 raise PageError(self.problem or str(error)) from None

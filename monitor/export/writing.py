@@ -32,13 +32,13 @@ class Exported(NamedTuple):
     problem: str
 
 
-def export(run: Run, to: str, output: Path, *, rank: int = 0, spread: bool = False) -> Exported:
-    """Write the rows of one rank to `output`, a file, or a folder for TensorBoard.
+def export(run: Run, to: str, output: Path, *, spread: bool = False) -> Exported:
+    """Write the rows of a run to `output`, a file, or a folder for TensorBoard.
 
     Raises PageError when the run has neither rows nor a page that can be read, UsageError when a
     package is missing or `output` cannot be written.
     """
-    rows = ExportedRows(run, rank, spread)
+    rows = ExportedRows(run, spread)
     try:
         _writers()[to](rows, output)
     except ImportError as error:

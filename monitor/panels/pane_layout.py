@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 # In the order of their digits, from 1.
-PANES = ("charts", "time", "events", "machine", "console", "ranks", "config", "media")
+PANES = ("charts", "time", "events", "machine", "console", "config", "media")
 _MIN_WIDTH = 38  # cells of a pane below the charts
 _MIN_HEIGHT = 14  # rows of a screen from which there is room below the charts
 

@@ -21,7 +21,7 @@ from ..render.formatting import (
 )
 from ..render.lines import Line, fit, fit_middle, line_width, spread
 from ..runs.reading.alerts import Alert
-from ..runs.reading.conditions import Condition, condition_of, part_words
+from ..runs.reading.conditions import Condition, condition_of
 from ..runs.reading.run_view import RunView
 from .event_lines import NO_RECORDER
 
@@ -88,8 +88,6 @@ def draw_notice(
     if not text and view.num_rejected:
         are = "is" if view.num_rejected == 1 else "are"
         text = f"the page is full: {counted(view.num_rejected, 'metric')} {are} not shown"
-    if not text and view.status.host:
-        label, style, text = " part ", "quiet", part_words(view.status.host)
     if not text and view.status.is_alive and not view.is_recorded and view.publish:
         label, style, text = " no alerts ", "quiet", NO_RECORDER
     if not text:

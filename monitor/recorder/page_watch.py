@@ -88,7 +88,7 @@ def _opened(run: Run, rank: int) -> Page | None:
     """The page as it can be had now. Raises PageError when it cannot be read."""
     place = rank_place(run, rank)
     try:
-        reader = open_page(run, rank)
+        reader = open_page(run)
     except PageError:
         if place:
             raise

@@ -233,7 +233,7 @@ class RankRecorder:
         if self.is_finished and self._ended_as:
             return self._ended_as
         page = self._watch.page
-        return status_of(self._run, page.reader if page else None, rank=self._rank)
+        return status_of(self._run, page.reader if page else None)
 
     def newest(self) -> tuple[str, Snapshot | None]:
         """Which process's page is open or was the last, and its last publish."""
@@ -269,7 +269,7 @@ class RankRecorder:
             wall_ns = said.wall_ns if said else time.time_ns()
             if outcome := outcome_of_exit(code, said, wall_ns):
                 write_outcome(self._run, self._rank, page.reader, outcome)
-                self._ended_as = status_of(self._run, page.reader, rank=self._rank)
+                self._ended_as = status_of(self._run, page.reader)
         self.forget_exit()
 
     def forget_exit(self) -> None:
@@ -401,7 +401,7 @@ class RankRecorder:
     def _tell_a_crash(self, page: Page | None) -> None:
         """The line that the process itself could not write."""
         with self._complaining():
-            status = status_of(self._run, page.reader if page else None, rank=self._rank)
+            status = status_of(self._run, page.reader if page else None)
             self._ended_as, self._ended_at = status, self.newest()
             who = f"process {page.reader.header.pid}" if page else "the process"
             text = f"crashed: {who} is gone without a last word"

@@ -11,11 +11,10 @@ from types import FrameType
 
 from ...shared.errors import RunFolderError, UsageError
 from ...shared.processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
-from ...shared.runs.ranks import combined_status, read_status
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ...shared.runs.small_file import open_to_append
-from ...shared.runs.status import RunStatus
+from ...shared.runs.status import RunStatus, read_status
 from ..notify.message import Message
 from ..notify.original import is_original
 from ..notify.settings import AlertSettings, OwnSettings
@@ -63,7 +62,7 @@ def record(
 
 
 class Recorder:
-    """All ranks of one run."""
+    """Records one run."""
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class Recorder:
         own_settings: Callable[[], AlertSettings],
         tell: Callable[[Message], None],
     ) -> None:
-        """`lock` is that of the recorder: through it the ranks' are asked for. `own_settings` are
+        """`lock` is that of the recorder: through it the run's are asked for. `own_settings` are
         those of the user, whom `tell` tells.
         """
         self._run, self._lock, self._every_s = run, lock, settings.every_s
@@ -83,7 +82,7 @@ class Recorder:
         self._events = EventsFile(run.events_path)
         self._news = News(run, settings.alerts, self._events, own_settings, self._tell)
         self._tell_people = tell
-        self._ranks: dict[int, RankRecorder] = {}
+        self._page: RankRecorder | None = None  # from the first look on
         self._is_wanted, self._is_flush_due = True, False
         self._has_lived = lock.holder() is not None
         self._is_left_behind = run.recording_path.exists()
@@ -100,28 +99,27 @@ class Recorder:
             self._tell_status()
             self.write_notes(teller.take_notes())
             self._sleep()
-        for rank in self._ranks.values():
-            rank.flush()
-        if any(rank.status().state == "ended" for rank in self._ranks.values()):
-            self._learn_exits()
+        if self._page:
+            self._page.flush()
+            if self._page.status().state == "ended":
+                self._learn_exit()
         self.tell_end()
         teller.wait(TELL_FIRST_S)
-        self._learn_exits()
+        self._learn_exit()
         self.note_completeness()
 
-    def _learn_exits(self) -> None:
-        """Correct how ranks ended by the exit status of their processes, which wait for the word
+    def _learn_exit(self) -> None:
+        """Correct how the run ended by the exit status of its process, which waits for the word
         that the folder is complete.
         """
         deadline = time.monotonic() + EXIT_PATIENCE_S
-        while awaited := [rank for rank in self._ranks.values() if rank.awaits_exit]:
+        while self._page and self._page.awaits_exit:
             self.note_completeness()
             is_resumed = self._lock.holder() is not None
             if is_resumed or not self._is_wanted or time.monotonic() > deadline:
-                for rank in awaited:
-                    rank.forget_exit()
+                self._page.forget_exit()
             else:
-                awaited[0].learn_exit(LOOK_EVERY_S)
+                self._page.learn_exit(LOOK_EVERY_S)
 
     def note_incompleteness(self) -> None:
         """Have the run's folder say that not all of the run is in it yet."""
@@ -136,7 +134,7 @@ class Recorder:
                 self._run.recording_path.unlink(missing_ok=True)
 
     def _tell_status(self) -> None:
-        """Whether the run stalls, and whether a rank of it has ended before the others."""
+        """Whether the run stalls or has ended."""
         self._has_lived = True
         if time.monotonic() - self._status_s < STATUS_EVERY_S:
             return
@@ -148,7 +146,7 @@ class Recorder:
         """Send messages about the end. Does nothing if the run ended a while ago: they were sent
         then.
         """
-        if not self._ranks or not (self._has_lived or self._is_left_behind):
+        if not self._page or not (self._has_lived or self._is_left_behind):
             return
         self._tell_news()
 
@@ -157,13 +155,13 @@ class Recorder:
             self._tell_people(message)
 
     def _tell_news(self) -> None:
+        assert self._page
         # Pages and folders are bytes that anyone may write, and a disk may fail in any way.
         try:
-            ranks = [self._ranks[number] for number in sorted(self._ranks)]
-            status = combined_status(self._run, [rank.status() for rank in ranks])
-            if status.state == "ended" and any(rank.awaits_exit for rank in ranks):
+            status = self._page.status()
+            if status.state == "ended" and self._page.awaits_exit:
                 return
-            self._news.take_status(status, *ranks[0].newest())
+            self._news.take_status(status, *self._page.newest())
         except Exception as error:
             self._complain(str(error) or type(error).__name__)
 
@@ -178,8 +176,7 @@ class Recorder:
     @property
     def is_complete(self) -> bool:
         """Whether the run has ended and all of it is in its folder."""
-        ranks = self._ranks.values()
-        return bool(ranks) and all(rank.is_finished and rank.is_complete for rank in ranks)
+        return self._page is not None and self._page.is_finished and self._page.is_complete
 
     def _sleep(self) -> None:
         """Until the next look: at once when a process has let go of its page, which costs less to
@@ -189,43 +186,40 @@ class Recorder:
         is_gone = False
         while not is_gone and self._is_wanted and time.monotonic() < deadline:
             time.sleep(NOTICE_AFTER_S)
-            is_gone = any(rank.has_lost_its_writer() for rank in self._ranks.values())
+            is_gone = self._page is not None and self._page.has_lost_its_writer()
 
     def look(self) -> bool:
-        """Look once at every rank; False once all is written of a run that has ended."""
+        """Look once; False once all is written of a run that has ended."""
         if not self._run.folder.is_dir():
             return False
         is_alive = self._lock.holder() is not None
-        for number in self._run.ranks():
-            self._rank(number).look()
+        self._page = self._page or self._page_recorder()
+        self._page.look()
         if self._is_flush_due:
             self._is_flush_due = False
-            for rank in self._ranks.values():
-                rank.flush()
+            self._page.flush()
         return is_alive or self._lock.holder() is not None
 
     def note_sent(self) -> None:
         """Keep for the next recorder how far the sinks are, once they are closed."""
-        for rank in self._ranks.values():
-            rank.note_sent()
+        if self._page:
+            self._page.note_sent()
 
-    def _rank(self, number: int) -> RankRecorder:
+    def _page_recorder(self) -> RankRecorder:
         def is_alive() -> bool:
-            return bool(self._lock.holder(number, 1) or self._lock.holder(LAUNCHER, 1))
+            return bool(self._lock.holder(0, 1) or self._lock.holder(LAUNCHER, 1))
 
-        if number not in self._ranks:
-            self._ranks[number] = RankRecorder(
-                self._run,
-                number,
-                self._every_s,
-                self._events,
-                is_alive=is_alive,
-                sinks=self._sinks,
-                complain=self._complain,
-                rules=self._news.rules,
-                tell=self._news.take_alert,
-            )
-        return self._ranks[number]
+        return RankRecorder(
+            self._run,
+            0,
+            self._every_s,
+            self._events,
+            is_alive=is_alive,
+            sinks=self._sinks,
+            complain=self._complain,
+            rules=self._news.rules,
+            tell=self._news.take_alert,
+        )
 
     def _flush_soon(self, number: int, frame: FrameType | None) -> None:
         self._is_flush_due = True

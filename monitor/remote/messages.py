@@ -17,11 +17,11 @@ from ..runs.machine.tuning_advice import Knobs
 from ..runs.reading.run_description import MAX_DIFF_LINES, MAX_SETTINGS, Description, Setting
 from .frames import StreamError
 
-MAX_METRICS, MAX_RANKS, MAX_LINES = 1 << 14, 1 << 14, 1000
+MAX_METRICS, MAX_LINES = 1 << 14, 1000
 MAX_CORES = 1 << 13
 SHOWN_EXTRAS = 3  # fields of a newer operant that are shown as text
 
-_SET_APART = ("run", "ranks", "message")  # fields of a status that are filled in otherwise
+_SET_APART = ("run", "message")  # fields of a status that are filled in otherwise
 
 Text = Annotated[str, AfterValidator(lambda text: one_line(text, 1000))]
 # Of a console: what it is indented by has a meaning.
@@ -38,7 +38,7 @@ class Message(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class RankMessage(Message):
+class StatusMessage(Message):
     """A `RunStatus`; a state that this operant does not know is kept as text, and so is what else a
     newer one says.
     """
@@ -60,15 +60,13 @@ class RankMessage(Message):
     phase_total: Count | None = None
     phase_unit: Text = ""
     phase_left_s: Seconds | None = None
-    host: Text = ""
-    rank: Count | None = None
 
-    def status(self, run: str, ranks: tuple[RunStatus, ...] = ()) -> RunStatus:
+    def of_run(self, run: str) -> RunStatus:
         known = {field.name for field in dataclasses.fields(RunStatus)}.difference(_SET_APART)
         fields = {name: value for name, value in self if name in known}
         said = [self.message, *self._extras()]
         message = "; ".join(text for text in said if text)
-        return RunStatus(**{**fields, "run": run, "message": message, "ranks": ranks})
+        return RunStatus(**{**fields, "run": run, "message": message})
 
     def _extras(self) -> list[str]:
         extras = (self.model_extra or {}).items()
@@ -78,13 +76,6 @@ class RankMessage(Message):
             if isinstance(value, (str, float, bool)) and name not in _SET_APART
         ]
         return named[:SHOWN_EXTRAS]
-
-
-class StatusMessage(RankMessage):
-    ranks: list[RankMessage] = Field([], max_length=MAX_RANKS)
-
-    def of_run(self, run: str) -> RunStatus:
-        return self.status(run, tuple(rank.status(run) for rank in self.ranks))
 
 
 class PageMessage(Message):

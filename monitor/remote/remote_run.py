@@ -36,7 +36,6 @@ class RemoteRun:
         """`known` is its status by another way, shown until it tells its own."""
         self.name = name
         self.run: Run = RunElsewhere(name)
-        self.rank = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._connection: Connection | None = None
@@ -83,9 +82,6 @@ class RemoteRun:
     def start(self) -> None:
         """Follow the stream in a thread until `close`."""
         threading.Thread(target=self._follow, name="remote", daemon=True).start()
-
-    def show_rank(self, rank: int) -> bool:
-        return rank == self.rank
 
     def poll(self) -> RunView:
         """The newest view, its age brought up to now."""
@@ -197,6 +193,6 @@ class RemoteRun:
 def _same_publish(status: RunStatus, reader: MetricsReader) -> RunStatus:
     """The status was taken a moment before the page: bring its numbers up to the page's."""
     snapshot = reader.read()
-    if snapshot is None or status.ranks:
+    if snapshot is None:
         return status
     return with_numbers(status, snapshot, speed_at(reader, snapshot, status.is_alive))

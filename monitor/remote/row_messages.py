@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from ...shared.text.harmless import one_line
 from ..runs.list.runs_poller import RunRow
 from .host import RemoteName
-from .messages import Measured, Message, NotesMessage, RankMessage, Text, refusal
+from .messages import Measured, Message, NotesMessage, StatusMessage, Text, refusal
 from .row_bounds import (
     MAX_KEYS,
     MAX_METRICS,
@@ -45,9 +45,7 @@ _Short = Annotated[str, AfterValidator(lambda text: one_line(text, VALUE_CHARACT
 _Value = Annotated[bool | int | float | _Short, BeforeValidator(_is_plain)]
 
 
-class _RowStatusMessage(RankMessage):
-    """Without the ranks of a run, which a list does not have."""
-
+class _RowStatusMessage(StatusMessage):
     metrics: Annotated[dict[_Name, float], BeforeValidator(_first(MAX_METRICS))] = Field({})
 
 

@@ -64,7 +64,7 @@ class _Sender:
         return Frame({"protocol": PROTOCOL, "run": self._run.id, **self._state()})
 
     def look(self) -> Frame:
-        """The status, and what changed in the page of rank 0 where it can be read."""
+        """The status, and what changed in the page where it can be read."""
         head = self._state()
         try:
             reader = open_page(self._run)

@@ -86,7 +86,7 @@ def _published_s(row: RunRow) -> float:
 
 
 def _timeless(row: RunRow) -> RunRow:
-    status = row.status and replace(row.status, age_s=None, ranks=())
+    status = row.status and replace(row.status, age_s=None)
     return replace(row, status=status, looked_s=0.0, returns_s=0.0)
 
 
@@ -101,7 +101,7 @@ def _message(row: RunRow, *, with_config: bool) -> dict[str, Any]:
     }
     if row.status:
         metrics = dict(list(row.status.metrics.items())[:MAX_METRICS])
-        message["status"] = replace(row.status, metrics=metrics, ranks=()).as_fields()
+        message["status"] = replace(row.status, metrics=metrics).as_fields()
     if with_config:
         values = list(row.config.items())[:MAX_KEYS]
         message["config"] = {key[:VALUE_CHARACTERS]: plain_value(value) for key, value in values}

@@ -104,7 +104,6 @@ _SERIES_OF_PHASE = {
     "inference": 6,
     "copy": 3,
     "all_reduce": 5,  # of several ranks, which have no `environment`
-    "pause": 0,  # in which rank 0 evaluates
     "other": 7,
 }
 

@@ -64,10 +64,6 @@ class RunScreen(MonitorScreen):
         Binding("r", "replay", "replay: the run as it was"),
         Binding("e", "edit('note')", "edit the run's note"),
         Binding("E", "edit('tags')", "edit the run's tags"),
-        Binding("n", "show_rank(1)", "charts of the next, the previous rank", tooltip="next rank"),
-        Binding(
-            "N", "show_rank(-1)", "charts of the next, the previous rank", tooltip="previous rank"
-        ),
         Binding("u", "processes", "processes of this machine"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
@@ -136,11 +132,8 @@ class RunScreen(MonitorScreen):
 
     @property
     def has_looked(self) -> bool:
-        """Whether there is anything to see: the run, and the machine where it lives here. Charts
-        are those of the rank that was chosen last.
-        """
-        looked = self._looked
-        return looked is not None and self._has_sampled and looked.view.rank == self._source.rank
+        """Whether there is anything to see: the run, and the machine where it lives here."""
+        return self._looked is not None and self._has_sampled
 
     @property
     def has_all_rows(self) -> bool:
@@ -218,8 +211,6 @@ class RunScreen(MonitorScreen):
         """What is not as usual, beside the keys."""
         slider = self.query_one(TimeSlider)
         modes = ["paused"] if self.is_paused else []
-        if self._looked and self._looked.view.rank:
-            modes.append(f"charts of rank {self._looked.view.rank}")
         if slider.is_in_the_past:
             modes.append("playing" if slider.is_playing else "in the past")
         grid = self._panes.grid
@@ -283,18 +274,6 @@ class RunScreen(MonitorScreen):
         else:
             slider.share = 1.0
             self._panes.grid.focus()
-
-    def action_show_rank(self, steps: int) -> None:
-        """Draw the charts of another rank; all numbers in the head stay the run's."""
-        if self._looked is None:
-            return
-        ranks = [rank.rank for rank in self._looked.view.status.ranks]
-        if not ranks:
-            self.notify("the run is one process", timeout=2)
-        else:
-            place = ranks.index(self._source.rank) if self._source.rank in ranks else 0
-            if not self._source.show_rank(ranks[(place + steps) % len(ranks)] or 0):
-                self.notify("charts of other ranks are drawn on the run's machine", timeout=2)
 
     def action_edit(self, what: str) -> None:
         if self._looked:

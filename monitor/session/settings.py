@@ -39,7 +39,7 @@ class Settings:
     ascii: bool = False
     refresh_s: float = 0.5
     bell: bool = False
-    panes: tuple[str, ...] = ("charts", "media", "ranks", "events", "time", "machine")
+    panes: tuple[str, ...] = ("charts", "media", "events", "time", "machine")
     x_axis: str = "env steps"
     smoothing: int = 0
     log_x: tuple[str, ...] = ()

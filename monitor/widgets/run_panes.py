@@ -23,7 +23,6 @@ from .events_panel import EventsPanel
 from .machine_panel import MachinePanel
 from .media_panel import MediaPanel
 from .pane import Pane
-from .ranks_panel import RanksPanel
 from .scrolling_pane import ScrollingPane
 from .time_panel import TimePanel
 
@@ -44,7 +43,6 @@ class RunPanes(Vertical):
             yield EventsPanel()
             yield MachinePanel()
             yield ConsolePanel()
-            yield RanksPanel()
             yield ConfigPanel()
             yield MediaPanel()
 
@@ -69,12 +67,10 @@ class RunPanes(Vertical):
         """
         view, empty = watched[0].view, self._empty()
         self._has_shown = True
-        # Alerts stand at publishes of rank 0's page.
-        self.grid.show(watched, () if view.rank else alerts)
+        self.grid.show(watched, alerts)
         self.query_one(EventsPanel).show(with_alerts(events, alerts))
         self.query_one(ConsolePanel).show(view.console)
         self.query_one(ConfigPanel).show(watched)
-        self.query_one(RanksPanel).show(view.status.ranks)
         self.query_one(TimePanel).show(view, hint)
         self.query_one(MediaPanel).show(view)
         if self._empty() != empty:
@@ -173,7 +169,6 @@ class RunPanes(Vertical):
         has_something = {
             "machine": self.query_one(MachinePanel).has_samples,
             "time": self.query_one(TimePanel).has_phases or not self._has_shown,
-            "ranks": self.query_one(RanksPanel).has_ranks,
             "media": self.query_one(MediaPanel).has_files,
         }
         return [name for name, has in has_something.items() if not has]

@@ -1,4 +1,4 @@
-"""How the run of anyone's loop begins: a new one, one more process of it, or one that goes on."""
+"""How the run of anyone's loop begins: a new one, or one that goes on."""
 
 from __future__ import annotations
 
@@ -45,8 +45,6 @@ class Wanted(NamedTuple):
     config: Mapping[str, Any] = {}
     id: str | None = None
     resume: str | None = None
-    rank: int = 0
-    world_size: int = 1
     publish_interval_s: float = UNKNOWN_INTERVAL_S
     max_metrics: int = DEFAULT_MAX_METRICS
     console: bool = False
@@ -66,8 +64,6 @@ def begin_run(make: type[AnyRun], wanted: Wanted) -> AnyRun:
     _check(wanted)
     try:
         known = _run_called(wanted.id) if wanted.id else None
-        if wanted.rank:
-            return _joined(make, wanted, known)
         if known and wanted.resume in ("allow", "must"):
             return _continued(make, wanted, known)
         _check_new(wanted, known)
@@ -119,20 +115,6 @@ def _made(
         raise
 
 
-def _joined(make: type[AnyRun], wanted: Wanted, run: Run | None) -> AnyRun:
-    """One more process of a run that rank 0 has begun."""
-    if run is None:
-        raise UsageError(
-            f"rank {wanted.rank} joins a run by its id, and there is none '{wanted.id or ''}': "
-            "begin it in rank 0 and give the others its id"
-        )
-    lock = RunLock(run.lock_path, wanted.rank)
-    manifest = {**run.manifest(), "config": dict(wanted.config)}
-    if wanted.resume:
-        return _going_on(make, wanted, run, lock, manifest)
-    return _made(make, _session(run, lock, wanted), manifest)
-
-
 def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
     """A run that ended goes on in its folder, with its curves."""
     if holder_of(run):
@@ -153,10 +135,10 @@ def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
 def _going_on(
     make: type[AnyRun], wanted: Wanted, run: Run, lock: RunLock, manifest: dict[str, Any]
 ) -> AnyRun:
-    """From the last publish of the rank's former page, where that can be read."""
+    """From the last publish of the run's former page, where that can be read."""
     snapshot = None
     with contextlib.suppress(PageError):
-        reader = open_page(run, wanted.rank)
+        reader = open_page(run)
         wanted = wanted._replace(
             max_metrics=max(wanted.max_metrics, reader.header.layout.max_metrics)
         )
@@ -177,8 +159,6 @@ def _session(
             lock,
             publish_interval_s=wanted.publish_interval_s,
             max_metrics=wanted.max_metrics,
-            rank=wanted.rank,
-            world_size=wanted.world_size,
             ends_with_process=True,
             continue_from=continue_from,
             recorder=None if _is_in_memory(run) else RecorderSettings(),
@@ -219,10 +199,6 @@ def _run_called(wanted_id: str) -> Run | None:
 def _check(wanted: Wanted) -> None:
     if wanted.resume not in (None, "allow", "must", "never"):
         raise UsageError(f"resume = '{wanted.resume}' is unknown: expected allow, must or never")
-    if not 0 <= wanted.rank < wanted.world_size:
-        raise UsageError(
-            f"rank = {wanted.rank} is not between 0 and world_size - 1 = {wanted.world_size - 1}"
-        )
 
 
 def _check_new(wanted: Wanted, known: Run | None) -> None:

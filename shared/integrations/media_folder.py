@@ -23,9 +23,8 @@ class MediaFolder:
     as of a run that goes on, counts.
     """
 
-    def __init__(self, folder: Path, prefix: str = "") -> None:
-        """`prefix` begins every name: several ranks share one folder."""
-        self._folder, self._prefix = folder, prefix
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._num_files: int | None = None
         self._num_bytes = 0
 
@@ -38,7 +37,7 @@ class MediaFolder:
         folder = self._folder / clean(kind)
         for each in (self._folder, folder):
             make_private_folder(each, parents=False)
-        stem = f"{self._prefix}{clean(name)}-{max(step, 0):08d}"
+        stem = f"{clean(name)}-{max(step, 0):08d}"
         for number in range(MAX_FILES):
             path = folder / f"{stem}{f'.{number}' if number else ''}{clean_ending(ending)}"
             try:

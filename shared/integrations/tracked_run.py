@@ -182,7 +182,7 @@ class TrackedRun:
         self._texts: dict[str, str] = {}
         self._warned: set[str] = set()
         self._num_warnings = 0
-        self._objects = KeptObjects(Path(self.dir), session.rank if session else 0, self.warn_once)
+        self._objects = KeptObjects(Path(self.dir), self.warn_once)
         self._latest: dict[str, Any] = manifest.setdefault("summary", {})
         self.config = Record(
             manifest.setdefault("config", {}), self._write_manifest, self._warn_once
@@ -418,9 +418,9 @@ class TrackedRun:
                     self._has_pending.clear()
 
     def _write_manifest(self) -> None:
-        """Keep run.toml up to date; of several ranks, rank 0 does."""
+        """Keep run.toml up to date."""
         session = self._session
-        if session is None or session.rank or not self.is_open:
+        if session is None or not self.is_open:
             return
         try:
             session.run.write_manifest(self._manifest)

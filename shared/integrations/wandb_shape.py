@@ -26,7 +26,7 @@ ACCEPTED = (
 )  # fmt: skip
 _OWN = (
     "config", "console", "entity", "group", "id", "job_type", "max_metrics", "mode", "name",
-    "notes", "project", "publish_interval_s", "rank", "reinit", "resume", "tags", "world_size",
+    "notes", "project", "publish_interval_s", "reinit", "resume", "tags",
 )  # fmt: skip
 _MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 # The order in which wandb takes arguments without a keyword, if there are several.
@@ -90,8 +90,6 @@ def init(
     job_type: str | None = None,
     tags: Sequence[str] | str | None = None,
     notes: str | None = None,
-    rank: int = 0,
-    world_size: int = 1,
     publish_interval_s: float = UNKNOWN_INTERVAL_S,
     max_metrics: int = DEFAULT_MAX_METRICS,
     console: bool = False,
@@ -102,14 +100,13 @@ def init(
     It is called after `name`, `project` (also the only argument without a keyword) or the script.
     `config` is a dict, a namespace, a dataclass, or the path of a file in JSON, TOML or YAML. While
     a run is open it is returned, unless `reinit` is "finish_previous" or "create_new". `id` with
-    `resume="allow"` goes on with the run of that id, if there is one; with a `rank` of `world_size`
-    it joins the run that rank 0 has begun. A loop that publishes at least every
-    `publish_interval_s` is called stalled when it does not. The page has room for `max_metrics`
-    names. With `console`, or a `console` of wandb's settings that is not "off", the run keeps what
-    this process prints. mode="disabled" keeps nothing; so do WANDB_MODE=disabled and
+    `resume="allow"` goes on with the run of that id, if there is one. A loop that publishes at
+    least every `publish_interval_s` is called stalled when it does not. The page has room for
+    `max_metrics` names. With `console`, or a `console` of wandb's settings that is not "off", the
+    run keeps what this process prints. mode="disabled" keeps nothing; so do WANDB_MODE=disabled and
     WANDB_DISABLED=true, and WANDB_PROJECT, WANDB_NAME and the like say what no argument says.
 
-    Raises UsageError for an id that cannot be resumed or joined as asked; anything else that is
+    Raises UsageError for an id that cannot be resumed as asked; anything else that is
     odd, or cannot be written, is warned of.
     """
     _check(accepted, mode)
@@ -132,8 +129,6 @@ def init(
         config=_config(arguments["config"]),
         id=arguments["id"],
         resume=_resume(resume),
-        rank=rank,
-        world_size=world_size,
         publish_interval_s=publish_interval_s,
         max_metrics=max_metrics,
         console=console or _wants_console(accepted.get("settings")),

@@ -62,7 +62,5 @@ _POSSIBLE: dict[str, Callable[[Any], bool]] = {
     "fd": _is_small_count,
     "after_publish": _is_count,
     "since_wall_ns": _is_count,
-    "host": _is_text,
-    "is_whole": _is_flag,
     "ends_with_process": _is_flag,
 }

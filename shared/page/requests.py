@@ -14,7 +14,6 @@ from typing import Literal
 from ..errors import OperantError
 from ..processes.lock import lock_holder
 from ..runs.run_folder import Run
-from ..runs.run_part import host_of_whole
 
 Request = Literal["stop", "checkpoint", "trace"]
 TakeRequest = Callable[[Request], bool]  # whether there was one, which is then done with
@@ -37,29 +36,24 @@ def give_reason(run: Run, reason: str) -> None:
             run.write_manifest({**manifest, STOP_REASON: reason})
 
 
-def send_request(run: Run, request: Request) -> list[int]:
-    """Signal every process of `run`; returns their ids.
+def send_request(run: Run, request: Request) -> int:
+    """Signal the process of `run`; returns its id.
 
-    Raises OperantError when it is not running, where it cannot be signalled, and where it is part
-    of a run elsewhere, which can only be stopped from here.
+    Raises OperantError when it is not running, and where it cannot be signalled.
     """
-    if request != "stop" and (host := host_of_whole(run)):
-        raise OperantError(f"{run.id} is part of a run on {host}: ask for a {request} there")
-    holders = [lock_holder(run.lock_path, rank, 1) for rank in run.ranks()]
-    pids = sorted({holder.pid for holder in holders if holder})
-    if not pids:
+    holder = lock_holder(run.lock_path, 0, 1)
+    if not holder:
         raise OperantError(f"{run.id} is not running")
-    if 0 in pids:
+    if not holder.pid:
         raise OperantError(f"{run.id} runs where it cannot be signalled, as in a container")
-    for pid in pids:
-        # What nobody waits for would end the process.
-        if request != "stop" and not _catches(pid, SIGNALS[request]):
-            raise OperantError(f"{run.id} (process {pid}) takes no requests for {request}s")
-        try:
-            os.kill(pid, SIGNALS[request])
-        except OSError as error:
-            raise OperantError(f"{run.id} (process {pid}): {error.strerror}") from None
-    return pids
+    # What nobody waits for would end the process.
+    if request != "stop" and not _catches(holder.pid, SIGNALS[request]):
+        raise OperantError(f"{run.id} (process {holder.pid}) takes no requests for {request}s")
+    try:
+        os.kill(holder.pid, SIGNALS[request])
+    except OSError as error:
+        raise OperantError(f"{run.id} (process {holder.pid}): {error.strerror}") from None
+    return holder.pid
 
 
 def _catches(pid: int, number: int) -> bool:

@@ -107,9 +107,6 @@ class MetricsWriter:
         *,
         publish_interval_s: float,
         max_metrics: int = DEFAULT_MAX_METRICS,
-        rank: int = 0,
-        world_size: int = 1,
-        host: str = "",
         beginning: Beginning | None = None,
         rows_bytes: int = at.ROWS_BYTES,
         folder: Path | None = None,
@@ -119,18 +116,18 @@ class MetricsWriter:
 
         Readers call the writer stalled when several `publish_interval_s` pass without a publish.
         A `beginning` is taken over, so that a resumed run keeps its curves. `rows_bytes` is the
-        room for rows that wait for the recorder, `folder` that of the run; a `host` is another
-        machine that the page tells of. All times are those of `clock`.
+        room for rows that wait for the recorder, `folder` that of the run. All times are those of
+        `clock`.
         Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
         """
         header = Header(
             run_id=run_id,
-            rank=rank,
-            world_size=world_size,
+            rank=0,
+            world_size=1,
             pid=os.getpid(),
             process_start=process_start(os.getpid()),
             boot_id=boot_id(),
-            host=host or host_name(),
+            host=host_name(),
             created_wall_ns=clock.time_ns(),
             created_monotonic_ns=clock.monotonic_ns(),
             publish_interval_s=publish_interval_s,

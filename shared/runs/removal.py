@@ -190,12 +190,11 @@ def _kept(run: Run) -> list[str]:
 
 def _remove_pages(run: Run) -> None:
     """Those in memory whose writers are gone, and what was left of making one."""
-    for rank in run.ranks():
-        announced = rank_place(run, rank).get("page")
-        for path in {page_path(run, rank), *([Path(announced)] if announced else [])}:
-            for page in (path, building_name(path)):
-                if _is_page_of(run, page):
-                    page.unlink()
+    announced = rank_place(run, 0).get("page")
+    for path in {page_path(run, 0), *([Path(announced)] if announced else [])}:
+        for page in (path, building_name(path)):
+            if _is_page_of(run, page):
+                page.unlink()
 
 
 def _is_page_of(run: Run, page: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 import secrets
@@ -20,7 +19,7 @@ import tomli_w
 
 from ..errors import RunFolderError
 from ..page.page_file import page_folder
-from ..processes.lock import LAUNCHER, RunLock
+from ..processes.lock import RunLock
 from ..text.harmless import harmless_toml, one_line
 from ..text.masking import masked
 from ..text.plain_values import plain
@@ -33,14 +32,11 @@ from .owners import (
     make_private_folder,
     open_below,
     open_folder,
-    opened_parent,
     this_user,
 )
 from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
 from .small_file import read_small, read_toml, write_whole
 
-MAX_RANKS = LAUNCHER  # each has a byte of the lock below the launcher's
-MAX_RANK_FILES = 1 << 13
 _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
@@ -169,26 +165,6 @@ class Run:
     def rank_path(self, rank: int) -> Path:
         """Where a rank says which process it is and where its page lies."""
         return self.folder / "ranks" / f"{rank}.json"
-
-    def ranks(self) -> list[int]:
-        """The ranks that have come to be, lowest first; rank 0 is always among them."""
-        try:
-            with (
-                opened_parent(self.rank_path(0), self.folder) as folder,
-                os.scandir(folder) as entries,
-            ):
-                names = [entry.name for entry in itertools.islice(entries, MAX_RANK_FILES)]
-        except OSError:
-            return [0]
-        matches = (re.fullmatch(r"(0|[1-9][0-9]{0,6})\.json", name) for name in names)
-        found = {int(match[1]) for match in matches if match}
-        return sorted({0, *(rank for rank in found if rank < MAX_RANKS)})
-
-    def forget_other_ranks(self) -> None:
-        """Have rank 0 be the only one, until others say where their pages are."""
-        for rank in self.ranks()[1:]:
-            with contextlib.suppress(OSError):
-                self.rank_path(rank).unlink(missing_ok=True)
 
     def manifest(self) -> dict[str, Any]:
         """The contents of run.toml; empty when it is missing or broken."""

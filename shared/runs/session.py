@@ -91,7 +91,7 @@ def warn_on_stderr(text: str) -> None:
 
 
 class RunSession:
-    """Publishes one rank of a run, from its first moment to its outcome."""
+    """Publishes a run, from its first moment to its outcome."""
 
     def __init__(
         self,
@@ -102,10 +102,6 @@ class RunSession:
         publish_interval_s: float,
         max_metrics: int = DEFAULT_MAX_METRICS,
         rows_bytes: int = ROWS_BYTES,
-        rank: int = 0,
-        world_size: int = 1,
-        host: str = "",
-        is_whole: bool = False,
         ends_with_process: bool = False,
         continue_from: int | None = None,
         recorder: RecorderSettings | None = _DEFAULT_RECORDER,
@@ -119,18 +115,14 @@ class RunSession:
         `continue_from` is the publish number up to which the run's last page, if it can be read,
         becomes the beginning of this one; None starts anew.
 
-        Rank 0 starts the run's recorder, with these settings; None starts none.
-
-        A `host` is where the rank is, when this process tells of one that is elsewhere. What rank 0
-        counts `is_whole` where that is what all ranks do; else each counts its own.
+        It starts the run's recorder, with these settings; None starts none.
 
         With `console`, the run keeps what this process prints.
 
         `ends_with_process`: where this process says nothing at its end, the recorder tells the
         state from its exit status, if the kernel says that.
         """
-        self.run, self.rank = run, rank
-        self._host, self._is_whole = host, is_whole
+        self.run = run
         self._ends_with_process = ends_with_process
         self._lock, self._warn, self._clock = lock, warn, clock
         self._is_open = True
@@ -144,9 +136,6 @@ class RunSession:
                 metrics,
                 publish_interval_s=publish_interval_s,
                 max_metrics=max_metrics,
-                rank=rank,
-                world_size=world_size,
-                host=host,
                 beginning=beginning,
                 rows_bytes=rows_bytes,
                 folder=run.folder,
@@ -154,25 +143,25 @@ class RunSession:
             )
 
         # Before the page, so that a process that dies while it makes one is recorded as well.
-        self._recorder = StartedRecorder.of(run, recorder if rank == 0 else None, warn)
+        self._recorder = StartedRecorder.of(run, recorder, warn)
         metrics = list(metrics)
-        beginning = None if continue_from is None else _beginning(run, rank, continue_from)
+        beginning = None if continue_from is None else _beginning(run, continue_from)
         try:
-            self.metrics = create(page_path(run, rank))
+            self.metrics = create(page_path(run, 0))
         except PageError as error:
             warn(f"{error}; training goes on, watched through /proc")
             self.metrics = create(None)
             self.metrics.event("warning", str(error))
-        self.metrics.copy_path = run.page_copy_path(rank)
+        self.metrics.copy_path = run.page_copy_path()
         try:
-            # Before the rank says where its page is: the recorder begins its copies only then.
+            # Before the run says where its page is: the recorder begins its copies only then.
             with contextlib.suppress(OSError):  # a disk that takes nothing
-                run.page_copy_path(rank).unlink(missing_ok=True)
-            self._write_rank()
+                run.page_copy_path().unlink(missing_ok=True)
+            self._write_place()
         except BaseException:
             self.metrics.remove()
             raise
-        self._console = start_console(run.console_path(rank), warn) if console else None
+        self._console = start_console(run.console_path(), warn) if console else None
 
     def close(
         self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
@@ -183,16 +172,10 @@ class RunSession:
         if not self._is_open or not self._closing.acquire(blocking=False):
             return
         self.metrics.finish(state, exit_code, message, is_provisional=is_provisional)
-        self.lose()
-
-    def lose(self) -> None:
-        """Like `close`, for a rank that is gone without an outcome."""
-        if not self._is_open:
-            return
         self._is_open = False
         folder = self.run.folder
         try:
-            self.metrics.save_copy(self.run.page_copy_path(self.rank))
+            self.metrics.save_copy(self.run.page_copy_path())
         except OSError as error:
             if self.is_folder_deleted():
                 self.metrics.remove()
@@ -229,7 +212,7 @@ class RunSession:
                 self._console.stop()
             self._lock.release()
 
-    def _write_rank(self) -> None:
+    def _write_place(self) -> None:
         """Say where the page is, for readers who cannot find it under its name."""
         pid = os.getpid()
         place = {
@@ -243,13 +226,9 @@ class RunSession:
             "after_publish": self.metrics.num_publishes,
             "since_wall_ns": self._clock.time_ns(),
         }
-        if self._host:
-            place["host"] = self._host
-        if self._is_whole:
-            place["is_whole"] = True
         if self._ends_with_process:
             place["ends_with_process"] = True
-        path = self.run.rank_path(self.rank)
+        path = self.run.rank_path(0)
         try:
             make_private_folder(path.parent, parents=False)
             write_whole(path, json.dumps(place).encode())
@@ -258,10 +237,10 @@ class RunSession:
                 self._warn(f"cannot write {path}: {error.strerror}")
 
 
-def _beginning(run: Run, rank: int, publish: int) -> Beginning | None:
+def _beginning(run: Run, publish: int) -> Beginning | None:
     """What the run's last page holds up to `publish`: the copy or what a crash left, whichever
     holds more.
     """
-    paths = (run.page_copy_path(rank), page_path(run, rank))
+    paths = (run.page_copy_path(), page_path(run, 0))
     found = [beginning for path in paths if (beginning := Beginning.read(path, publish))]
     return max(found, key=lambda beginning: beginning.publish, default=None)

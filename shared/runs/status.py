@@ -34,9 +34,6 @@ class RunStatus:
     `phase` is what a run that is alive does, one of `phase.PHASES`, for `phase_s` seconds by now,
     `phase_done` of `phase_total` in `phase_unit`s where it counts them, and for about
     `phase_left_s` more where that can be estimated.
-    `ranks` holds each process's own status where a run has several, each with its number, `rank`;
-    see `ranks.py`. `host` is the machine of a rank, and that of the run where it is another than
-    the one it is looked at on.
     """
 
     run: str
@@ -55,9 +52,6 @@ class RunStatus:
     phase_total: int | None = None
     phase_unit: str = ""
     phase_left_s: float | None = None
-    ranks: tuple[RunStatus, ...] = ()
-    host: str = ""
-    rank: int | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -69,18 +63,12 @@ class RunStatus:
         return f"RunStatus({', '.join(f'{name}={value}' for name, value in known.items())})"
 
     def as_fields(self) -> dict[str, Any]:
-        """All fields, without those that a run of one process on this machine has nothing in."""
-        fields = vars(self) | {"ranks": [rank.as_fields() for rank in self.ranks]}
-        for name in ("ranks", "host", "rank"):
-            if fields[name] in ([], "", None):
-                del fields[name]
-        return fields
+        """All fields by name."""
+        return dict(vars(self))
 
     def as_json(self, metrics: bool = True) -> dict[str, Any]:
-        """For `json.dumps`: NaN and infinity become null. Several ranks are listed one by one."""
+        """For `json.dumps`: NaN and infinity become null."""
         fields = {name: json_value(value) for name, value in self.as_fields().items()}
-        if self.ranks:
-            fields["ranks"] = [rank.as_json(metrics) for rank in self.ranks]
         if not metrics:
             del fields["metrics"]
         return fields
@@ -95,14 +83,14 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def open_page(run: Run, rank: int = 0) -> MetricsReader:
+def open_page(run: Run) -> MetricsReader:
     """Attach to a run's page: in memory, through its process, or the copy in the run folder.
 
     Raises NoPageError when there is none, and PageError when none of them can be read; the text
     tells of the best of them.
     """
-    place, owners = rank_place(run, rank), owners_of(run.folder)
-    in_memory = [page_path(run, rank)]
+    place, owners = rank_place(run, 0), owners_of(run.folder)
+    in_memory = [page_path(run, 0)]
     if place.get("page"):
         in_memory.insert(0, Path(place["page"]))
     through_process = None
@@ -112,7 +100,7 @@ def open_page(run: Run, rank: int = 0) -> MetricsReader:
         through_process = Path(f"/proc/{pid}/fd/{fd}")
 
     first_error = None
-    for path in dict.fromkeys([*in_memory, through_process, run.page_copy_path(rank)]):
+    for path in dict.fromkeys([*in_memory, through_process, run.page_copy_path()]):
         if path is None:
             continue
         try:
@@ -140,45 +128,59 @@ def _check_folder_of(path: Path, owners: Owners) -> None:
         raise PageError(f"{error.filename} {error.strerror}: its pages are not read") from None
 
 
-def read_rank_status(run: Run, rank: int) -> RunStatus:
-    """Open the page of one rank, look once, and let go of it."""
+def read_status(run: Run) -> RunStatus:
+    """Open a run's page, look once, and let go of it."""
     try:
-        reader = open_page(run, rank)
+        reader = open_page(run)
     except PageError as error:
-        return status_of(run, None, str(error), rank)
+        return status_of(run, None, str(error))
     try:
-        return status_of(run, reader, rank=rank)
+        return status_of(run, reader)
     finally:
         reader.detach()
 
 
-def status_of(
-    run: Run, reader: MetricsReader | None, page_error: str = "", rank: int = 0
-) -> RunStatus:
-    """The status of a rank whose page `reader` has open; None, with why, when it has no page."""
+def status_in_list(run: Run) -> RunStatus:
+    """As `read_status`, for one of many: raises nothing, and says what is odd about the run's
+    folder. It may have been copied from anywhere.
+    """
+    try:
+        status = read_status(run)
+    # One broken run must not hide the others, whatever its folder and its page hold.
+    except Exception as error:
+        status = RunStatus(run.id, "crashed", message=str(error) or type(error).__name__)
+        return replace(status, message=f"unreadable: {one_line(status.message, 200)}")
+    oddity = run.oddity()
+    if oddity:
+        reasons = [f"unreadable: {oddity}", *filter(None, [status.message])]
+        return replace(status, message="; ".join(reasons))
+    return status
+
+
+def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> RunStatus:
+    """The status of a run whose page `reader` has open; None, with why, when it has no page."""
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
-    own, launcher = (lock_holder(run.lock_path, byte, 1) for byte in (rank, LAUNCHER))
+    own, launcher = (lock_holder(run.lock_path, byte, 1) for byte in (0, LAUNCHER))
     holder = own or launcher or _holder_of_page(run, reader)
     alive = holder is not None
     if reader is None:
         source = None if alive else run.manifest().get(PULLED_FROM)
         if isinstance(source, str):  # a policy that was trained elsewhere has no page
             message = f"pulled from {one_line(source, 200)}"
-            return RunStatus(run.id, "finished", message=message, rank=rank)
+            return RunStatus(run.id, "finished", message=message)
         state: RunState = "running" if alive else "crashed"
-        return RunStatus(run.id, state, message=page_error, rank=rank)
+        return RunStatus(run.id, state, message=page_error)
     try:
         outcome = reader.outcome()
         is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)
-        # A launcher waits, and nobody has this rank: the page is one that a crash left behind.
+        # A launcher waits, and nobody trains: the page is one that a crash left behind.
         if is_resumed or (launcher and not own and reader.read()):
-            return RunStatus(run.id, "running", message="resuming", rank=rank)
-        status = _page_status(run, reader, outcome, holder, bool(own or launcher))
-        return replace(status, rank=rank, host=reader.header.host)
+            return RunStatus(run.id, "running", message="resuming")
+        return _page_status(run, reader, outcome, holder, bool(own or launcher))
     except PageError as error:
         state = "running" if alive else "crashed"
-        return RunStatus(run.id, state, message=str(error), rank=rank)
+        return RunStatus(run.id, state, message=str(error))
 
 
 def holder_of(run: Run) -> Holder | None:

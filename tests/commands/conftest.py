@@ -18,7 +18,7 @@ from waiting import wait_for
 
 from operant.shared.processes.lock import lock_holder
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 # Runs the command that ssh would run elsewhere, with what a chatty shell prints before it.
 STAND_IN = """#!/bin/sh

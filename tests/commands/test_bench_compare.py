@@ -18,7 +18,7 @@ from operant.commands.bench.comparison import compared, curve_points
 from operant.commands.bench.trials import Curve, Side, Trial
 from operant.commands.helpers.trial_run import iterations_of, mean_up_to
 from operant.shared.runs.find_runs import find_run, list_runs
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 from operant.trainer.config.files import load_config
 
 pytestmark = pytest.mark.slow

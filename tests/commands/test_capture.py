@@ -17,8 +17,8 @@ from kept_rows import kept_rows, series
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import read_status
 
 pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
 

@@ -13,9 +13,9 @@ from waiting import wait_for
 
 from operant.shared.console.console_file import ConsoleFile, time_of, without_time
 from operant.shared.runs.find_runs import latest_run
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.slow
 

@@ -265,7 +265,6 @@ def test_wrong_input_is_one_line(run):
     assert "no run is called" in error_line("export", "nonsense", "--to", "csv")
     where = ("--output", "no/such/folder.csv")
     assert "cannot write no/such" in error_line("export", run.id, "--to", "csv", *where, code=1)
-    assert "has no page" in error_line("export", run.id, "--to", "csv", "--rank", "7", code=1)
     assert "--spread" in error_line("export", run.id, "--to", "tensorboard", "--spread")
 
 

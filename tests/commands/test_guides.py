@@ -18,7 +18,7 @@ from command_line import PATIENCE_S
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = ("tutorial", "own-environment", "tuning", "watching", "gpu-box", "recipes")

@@ -32,12 +32,12 @@ STATUS = {
     "run": "far", "state": "running", "age_s": 1.0, "iteration": 3, "env_steps": 100,
     "env_steps_per_s": 50.0, "progress_fraction": 0.5, "eta_s": 2.0, "metrics": {"loss": 0.5},
     "message": "", "phase": "evaluating", "phase_s": 1.0, "phase_done": 3, "phase_total": 7,
-    "phase_unit": "episodes", "phase_left_s": 5.0, "ranks": [],
+    "phase_unit": "episodes", "phase_left_s": 5.0,
 }  # fmt: skip
 HEAD: dict[str, Any] = {
     "protocol": 1,
     "run": "far",
-    "status": {**STATUS, "ranks": [STATUS, STATUS]},
+    "status": STATUS,
     "is_page_expected": True,
     "log": ["begun"],
     "page": {"identity": [1, 2, 3], "bytes": 100_000},
@@ -216,10 +216,9 @@ def _metrics(count: int) -> bytes:
         _metrics(110_000),
         stream_of(Frame({**HEAD, "log": ["x" * 100] * 15_000})),
         stream_of(Frame({**HEAD, "alerts": ["x" * 100] * 15_000})),
-        stream_of(Frame({**HEAD, "status": {**STATUS, "ranks": [STATUS] * 4_000}})),
         stream_of(*[Frame(HEAD)] * 200),
     ],
-    ids=["zeros", "claims", "wide", "deep", "blocks", "metrics", "log", "alerts", "ranks", "many"],
+    ids=["zeros", "claims", "wide", "deep", "blocks", "metrics", "log", "alerts", "many"],
 )
 def test_a_hostile_stream_takes_a_watcher_little_memory_and_time(far, stdout):
     far(stdout)

@@ -19,10 +19,10 @@ from waiting import wait_for
 from operant.shared.processes.lock import RunLock, lock_holder
 from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.recorder_process import RecorderSettings, start_recorder
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
 

@@ -310,7 +310,6 @@ def hostile_row(name: str) -> dict[str, object]:
         "status": {
             **status,
             "metrics": {f"{i}/{'m' * 5000}": i for i in range(300)},
-            "ranks": [status] * 1000,
         },
         "config": {f"{i}/{'k' * 500}": "v" * 500 for i in range(600)} | {"0": 10**4000},
         "returns": [0.5] * 5000,
@@ -321,7 +320,6 @@ def test_of_a_run_no_more_is_kept_than_a_machine_sends():
     known = RemoteList("a")
     known._take(Frame({"rows": [hostile_row("x")]}))
     (row,) = known.poll().rows
-    assert row.status.ranks == ()
     assert len(row.status.metrics) == row_bounds.MAX_METRICS
     assert max(map(len, row.status.metrics)) == row_bounds.NAME_CHARACTERS
     assert len(row.config) == row_bounds.MAX_KEYS

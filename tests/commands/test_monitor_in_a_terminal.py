@@ -14,7 +14,7 @@ from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import latest_run, list_runs
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 pytestmark = [pytest.mark.usefixtures("kill_runs"), pytest.mark.slow]
 

@@ -17,7 +17,6 @@ from operant.monitor import raster
 from operant.monitor.raster import PngScreen
 from operant.monitor.session.settings import Settings, save_settings, settings_path
 from operant.shared.errors import UsageError
-from operant.shared.processes.lock import RunLock
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
@@ -41,31 +40,6 @@ def test_once_prints_one_plain_report(session):
     assert "\x1b" not in done.stdout
     for words in ("running", "episode/return", "59.00", "careful", "60 publishes", "no recorder"):
         assert words in done.stdout
-
-
-def test_status_lists_ranks_with_what_they_have_and_names_the_slowest():
-    run, lock = create_run("two", {}, rank=0)
-    sessions = [
-        RunSession(
-            run, lock if rank == 0 else RunLock(run.lock_path, rank), rank=rank, world_size=2,
-            publish_interval_s=100.0, is_whole=rank == 0, host=host, recorder=None,
-        )
-        for rank, host in enumerate(("", "air"))
-    ]  # fmt: skip
-    for rank, session in enumerate(sessions):
-        share = {"rank/num_envs": 30.0 - 10 * rank, "rank/env_steps_per_s": 3000.0 - 1000 * rank}
-        times = {"rank/iteration_s": 0.25, "rank/waiting_fraction": 0.3 - 0.2 * rank}
-        session.metrics.publish(share | times, 5, 500)
-    said = operant("status", "two").stdout
-    told = operant_json("status", "two")
-    for session in sessions:
-        session.close("finished", 0)
-    line = "rank 1 on air: running, 20 environments, 2.00k/s, 250ms an iteration, waits 10.0%"
-    assert line in said
-    assert "env steps: 2.00k/s to 3.00k/s a rank, the slowest is rank 1 on air" in said
-    assert [(rank["rank"], rank["env_steps"]) for rank in told["ranks"]] == [(0, 500), (1, 500)]
-    assert (told["ranks"][1]["host"], "host" in told) == ("air", False)
-    assert told["metrics"]["rank/num_envs"] == 50
 
 
 def test_json_prints_one_object(session):
@@ -149,10 +123,6 @@ def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
         (("monitor",), "needs a terminal"),
         (("monitor", "--latest"), "needs a terminal"),
         (("monitor", "nosuch"), "no run is called 'nosuch'"),
-        (("monitor", "--latest", "--rank", "1"), "has no rank 1; it has rank 0 alone"),
-        (("monitor", "--rank", "0"), "--rank needs a run of this machine"),
-        (("monitor", "air:", "--rank", "0"), "--rank needs a run of this machine"),
-        (("monitor", "--once", "--rank", "0"), "excludes --once and --json"),
         (("snapshot", "--to", "a.gif"), "ends in .svg or .png"),
         (("snapshot", "--to", "a.svg", "--size", "big"), "120x40"),
         (("snapshot", "--to", "a.svg", "--size", "5x5"), "not between"),

@@ -14,12 +14,11 @@ from deaths import check_files, deaths, is_finished, report
 from recorded import csv_rows, event_texts, kill_recorder, publishes, recorder_pid
 from waiting import wait_for
 
-from operant.shared.processes.lock import LAUNCHER
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.recorder_process import RecorderSettings
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
 
@@ -141,44 +140,6 @@ def test_a_resumed_run_is_recorded_in_one_line_of_time(start_training):
         assert values == sorted(set(values)), column
     env_steps = [row["env_steps"] for row in rows]
     assert env_steps == sorted(env_steps)  # slow learning is published too, between env steps
-
-
-# One rank: publishes its own number until it is told to finish.
-RANK = """
-import sys
-from pathlib import Path
-from operant.shared.processes.lock import RunLock
-from operant.shared.runs.run_folder import Run
-from operant.shared.runs.session import RunSession
-run, rank = Run(Path(sys.argv[1])), int(sys.argv[2])
-lock = RunLock(run.lock_path, rank)
-session = RunSession(run, lock, publish_interval_s=60.0, rank=rank, world_size=2)
-session.metrics.publish({"rank": float(rank)}, 1, 100)
-sys.stdin.readline()
-session.close("finished", 0)
-"""
-
-
-def test_each_rank_has_its_rows_and_a_crash_says_whose_it_was():
-    run, lock = create_run("ranks", {}, rank=LAUNCHER)
-    first, second = (
-        subprocess.Popen(
-            [sys.executable, "-c", RANK, str(run.folder), str(rank)], stdin=subprocess.PIPE
-        )
-        for rank in (0, 1)
-    )
-    wait_for(lambda: publishes(run, 0) and publishes(run, 1))
-    lock.release()
-    second.kill()
-    second.wait()
-    text = f"rank 1: crashed: process {second.pid} is gone without a last word"
-    wait_for(lambda: text in event_texts(run))
-    assert recorder_pid(run)  # the other rank goes on
-    first.communicate(b"\n")
-    wait_for(lambda: recorder_pid(run) is None)
-    assert [csv_rows(run.metrics_path(rank))[-1]["rank"] for rank in (0, 1)] == [0, 1]
-    assert event_texts(run) == [text]
-    assert not os.listdir(os.environ["OPERANT_PAGES"])
 
 
 def test_recording_can_be_switched_off_and_made_up_for_by_hand(monkeypatch):

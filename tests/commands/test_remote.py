@@ -17,9 +17,9 @@ from waiting import wait_for
 
 from operant.monitor.remote.host import RemoteName
 from operant.monitor.remote.remote_run import RemoteRun
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.slow
 

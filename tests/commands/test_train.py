@@ -11,8 +11,7 @@ from recorded import delete_folder
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
-from operant.shared.runs.status import open_page
+from operant.shared.runs.status import open_page, read_status
 
 pytestmark = pytest.mark.slow
 

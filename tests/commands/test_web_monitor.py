@@ -337,7 +337,6 @@ def test_wrong_input_is_one_line(run):
     assert "--web shows a screen" in error_line("monitor", "--web", "--once")
     assert "need --web" in error_line("monitor", "--port", "9000")
     assert "cannot listen at 192.0.2.1" in error_line("monitor", "--web", "--address", "192.0.2.1")
-    assert "no rank 3" in error_line("monitor", "--web", "--latest", "--rank", "3")
 
 
 def test_without_the_package_one_line_says_what_to_install(tmp_path, monkeypatch):

@@ -16,8 +16,8 @@ from tinyphysics_files import write_model, write_routes
 
 from operant.monitor.runs.reading.run_poller import RunPoller
 from operant.shared.processes.lock import lock_holder
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.slow
 

@@ -11,9 +11,8 @@ from command_line import operant, operant_json
 from old_runs import names_of, unpack
 
 from operant.monitor.runs.reading.run_poller import RunPoller
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
-from operant.shared.runs.status import open_page
+from operant.shared.runs.status import open_page, read_status
 
 # Of each: state, iteration, env steps, publishes, the iteration of its checkpoint.
 WERE = {

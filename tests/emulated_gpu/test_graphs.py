@@ -16,10 +16,7 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.config.hardware import hardware_names, hardware_overrides
 from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.distributed.balance import WorkClock
-from operant.trainer.distributed.process_group import ProcessGroup
 from operant.trainer.envs.names import LEARNED_ENV_NAMES, is_hosted
-from operant.trainer.experiment.build import device_experiment
 from operant.trainer.experiment.traits import can_be_on_gpu
 from operant.trainer.jit import graphs
 
@@ -159,23 +156,6 @@ def test_before_warm_up_no_update_is_computed(replays):
     warm = gpu_runs.iterate(run, 2)
     assert warm[0]["loss/value"] > 0
     assert int(run.state_dict()["learner"]["replay"]["draws"]) == 128
-
-
-class Counting(WorkClock):
-    """Counts how often work begins."""
-
-    num_begun = 0
-
-    def begin(self):
-        self.num_begun += 1
-
-
-def test_ranks_begin_their_work_in_every_iteration_also_where_it_is_replayed():
-    ranks = ProcessGroup()
-    ranks.clock = Counting()
-    run = device_experiment(config_of("dqn"), torch.device("cuda"), ranks=ranks)
-    gpu_runs.iterate(run, 6)
-    assert ranks.clock.num_begun == 6
 
 
 def wait_for_event():

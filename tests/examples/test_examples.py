@@ -11,7 +11,7 @@ from command_line import PATIENCE_S
 from old_runs import unpack
 
 from operant.shared.runs.find_runs import latest_run
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 FOLDER = Path(__file__).parents[2] / "examples"
 # The metric that each must have written, and the arguments that make it short.

@@ -45,7 +45,6 @@ from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
 from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared.runs.run_folder import Run
-from operant.shared.runs.status import RunStatus
 
 
 async def test_a_run_shows_its_numbers_charts_phases_and_events():
@@ -598,30 +597,6 @@ async def test_a_gpu_that_waits_makes_a_hint_and_the_past_has_none():
         await pilot.press("r", "home")
         await until(pilot, shows(pilot, "in the past"))
         assert MORE_ENVS not in screen_text(app)
-
-
-async def test_n_draws_the_charts_of_another_rank_and_comes_round_to_the_first():
-    view = make_view()
-    ranks = tuple(RunStatus(view.status.run, "running", rank=rank) for rank in (0, 2))
-    view = replace(view, status=replace(view.status, ranks=ranks))
-    app = watching(view)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "2 ranks"))
-        await pilot.press("n")
-        await until(pilot, shows(pilot, "charts of rank 2"))
-        await pilot.press("n")
-        await until(pilot, lambda: "charts of rank" not in screen_text(app))
-        await pilot.press("N")
-        await until(pilot, shows(pilot, "charts of rank 2"))
-
-
-async def test_a_run_of_one_process_has_no_ranks_to_choose_from():
-    app = watching()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("n", "6")
-        await until(pilot, notifies(app, "one process"))
-        assert "ranks" not in screen_text(app)
 
 
 async def test_the_slider_goes_back_in_time_and_plays():

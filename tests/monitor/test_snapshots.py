@@ -35,7 +35,6 @@ from operant.monitor.runs.reading.run_view import RunView
 from operant.monitor.session.settings import Settings
 from operant.shared import Event, Metric
 from operant.shared.runs.run_notes import RunNotes
-from operant.shared.runs.status import RunStatus
 
 SIZES = [(60, 18), (80, 24), (120, 40), (200, 60)]
 TRACEBACK = """Traceback (most recent call last):
@@ -182,58 +181,6 @@ def test_a_run_that_goes_well(look, size):
         "▲ 2 alerts KL spike of 0.3000",
         "loss/policy",
     )
-
-
-def of_ranks(*shares: tuple[str, int, float, float], state="running") -> RunView:
-    """A run of ranks: machine, environments, share of the time that it waits, env steps/s."""
-    view = rich_view()
-    ranks = [
-        RunStatus(
-            view.status.run, "running", 0.2, 200, 409_600, speed, host=host, rank=number,
-            metrics=view.status.metrics | {
-                "rank/num_envs": envs, "rank/env_steps_per_s": speed, "rank/iteration_s": 0.0523,
-                "rank/waiting_fraction": waits,
-            },
-        )
-        for number, (host, envs, waits, speed) in enumerate(shares)
-    ]  # fmt: skip
-    ranks[-1] = replace(ranks[-1], state=state, message="")
-    return replace(view, status=replace(view.status, ranks=tuple(ranks)))
-
-
-THREE_MACHINES = (
-    ("laptop", 56, 0.312, 574_000.0),
-    ("mini", 40, 0.284, 410_000.0),
-    ("air", 24, 0.021, 246_000.0),
-)
-
-
-@sizes
-def test_a_run_of_several_ranks(look, size):
-    wait = ready({60: "episode/return", 200: "2.0 GiB"}.get(size[0], "slowest: 2 air"))
-    app = run_app(of_ranks(*THREE_MACHINES))
-    look(app, size, wait, "2 air", "246k")
-
-
-def test_many_ranks_the_urgent_ones_first(look):
-    shares = [(f"node{i // 8}", 128, 0.02 + i * 37 % 64 / 100, 1e5 + i) for i in range(64)]
-    app = run_app(of_ranks(*shares, state="stalled"), panes=("charts", "ranks"))
-    look(app, (120, 40), ready("60 more"), "stalled", "60 more")
-
-
-def test_many_ranks_in_an_enlarged_pane(look):
-    shares = [(f"node{i // 8}", 128, 0.02 + i * 37 % 64 / 100, 1e5 + i) for i in range(32)]
-    app = run_app(of_ranks(*shares), panes=("charts", "ranks"))
-    wait = ready("32 ranks", "tab", "enter", then="31 node3")
-    look(app, (100, 45), wait, "32 ranks", "31 node3")
-
-
-def test_the_part_of_a_run_on_another_machine(look):
-    view = of_ranks(*THREE_MACHINES)
-    status = replace(view.status, host="laptop")
-    view = replace(view, status=status, alerts=(), is_recorded=False, rank=2)
-    wait = ready("every row are there")
-    look(run_app(view), (120, 30), wait, "every row are there", "laptop")
 
 
 def slow_to_collect() -> RunView:

@@ -13,8 +13,8 @@ from pathlib import Path
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
+from operant.shared.runs.status import read_status
 
 SMALL = (
     "cart_pole_ppo", "--name", "small", "--set", "num_envs=6", "--set", "rollout_steps=32",

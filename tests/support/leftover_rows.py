@@ -1,4 +1,4 @@
-"""The rows of pages that no recorder is beside, taken as one would take them."""
+"""The rows of a page that no recorder is beside, taken as one would take them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from operant.shared.runs.run_folder import Run
 
 
 def take_leftover_rows(run: Run) -> int:
-    """Append to the run's files, rank by rank, the rows that its pages hold and they have not; how
-    many. For whoever holds the recorder's lock, whether the run is alive or not.
+    """Append to the run's file the rows that its page holds and it has not; how many. For whoever
+    holds the recorder's lock, whether the run is alive or not.
 
-    Raises PageError when a page or a file cannot be read, or a disk takes nothing.
+    Raises PageError when the page or the file cannot be read, or a disk takes nothing.
     """
-    return sum(_take_rank(run, rank) for rank in run.ranks())
-
-
-def _take_rank(run: Run, rank: int) -> int:
-    watch, drain = PageWatch(run, rank), RowDrain(run.rows_path(rank))
+    watch, drain = PageWatch(run, 0), RowDrain(run.rows_path())
     try:
         # As of a dead process: there is no later look that could wait for its page to settle.
         if not watch.look(is_alive=False) or watch.page is None:

@@ -1,7 +1,6 @@
 """Ranks as processes of their own: `python ranked.py TASKS RESULT`, of which TASKS is JSON: a name
 for each configuration, with `iterations`, with `double` in float64, and `compiled` where compiled
-loops are to learn. All have as many environments. With `moves` the shares change twice on the way,
-as they do with `split = auto`; `as_on_a_gpu` runs what a GPU would.
+loops are to learn. All have as many environments. `as_on_a_gpu` runs what a GPU would.
 
 Each trains its share and rank 0 writes what came of it; the environment says which rank it is.
 """
@@ -29,7 +28,6 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.distributed.place import place_of
 from operant.trainer.distributed.process_group import LOCAL
 from operant.trainer.distributed.reductions import by_rank
-from operant.trainer.distributed.split import Share, shares_by, shares_of
 from operant.trainer.experiment import build, plan, teachers
 from operant.trainer.experiment.experiment import Experiment
 from operant.trainer.machine.stopwatch import Stopwatch
@@ -71,18 +69,6 @@ def in_double(experiment: Experiment) -> None:
         if getattr(rollout, name) is not None:
             setattr(rollout, name, getattr(rollout, name).double())
     collector._states.now = collector._states.now.double()  # type: ignore[attr-defined]
-
-
-def stays_in_double(experiment: Any) -> None:
-    """Also where its parts are made anew."""
-    make_parts = experiment._take_parts
-
-    def take_parts() -> Any:
-        parts = make_parts()
-        in_double(experiment)
-        return parts
-
-    experiment._take_parts = take_parts
 
 
 def replay_in_double(algorithm: Any) -> None:
@@ -138,21 +124,12 @@ def double_precision() -> Any:
         yield
 
 
-def shares_at(iteration: int, num_envs: int, ranks: Any) -> list[Share] | None:
-    """The last rank has most from iteration 3 on, and from 6 on the first."""
-    if ranks.size == 1 or iteration not in (3, 6):
-        return None
-    weights = [1 + rank for rank in range(ranks.size)]
-    return shares_by(weights if iteration == 3 else weights[::-1], num_envs)
-
-
 class Trial(NamedTuple):
     """How a configuration is tried."""
 
     iterations: int
     double: bool
     compiled: bool
-    moves: bool
     as_on_a_gpu: bool
 
     @contextlib.contextmanager
@@ -176,7 +153,6 @@ class Trial(NamedTuple):
         experiment = build.processor_experiment(config, Threads(1), ranks)
         if self.double:
             in_double(experiment)
-            stays_in_double(experiment)
         return experiment
 
 
@@ -186,9 +162,7 @@ def trained(config: Any, ranks: Any, trial: Trial) -> dict[str, Any]:
         experiment = trial.made(config, ranks)
         assert trial.compiled == (config.algorithm == "ppo" and bool(experiment.loops))
         episodes = []
-        for iteration in range(trial.iterations):
-            if trial.moves and (wanted := shares_at(iteration, config.num_envs, ranks)):
-                experiment.move(wanted)
+        for _ in range(trial.iterations):
             (values,) = experiment.iterate(Stopwatch(), wait=True)
             rollout = experiment.collector.rollout
             env = {name: getattr(rollout, name) for name in ("obs", "rewards", "terminated")}
@@ -228,8 +202,6 @@ def main() -> None:
             first = next(iter(configs.values()))
             ranks = stack.enter_context(joined(place, first, arguments.split)).ranks
         for name, config in configs.items():
-            if place:
-                ranks.take_shares(shares_of(config, arguments.split, ranks.size))
             results[name] = trained(config, ranks, trials[name])
     if ranks.rank == 0:
         torch.save(results, Path(arguments.result))

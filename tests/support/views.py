@@ -162,14 +162,10 @@ class StillRun:
     def __init__(self, view: RunView, sample: MachineSample | None = None) -> None:
         self.run = Run(Path("/runs") / view.status.run)
         self.view, self.sample = view, sample
-        self.is_closed, self.rank = False, view.rank
+        self.is_closed = False
 
     def poll(self) -> RunView:
         return self.view
-
-    def show_rank(self, rank: int) -> bool:
-        self.rank, self.view = rank, replace(self.view, rank=rank)
-        return True
 
     def machine(self) -> MachineSample | None:
         """Once: pictures must not depend on how long they take."""

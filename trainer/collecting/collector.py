@@ -118,7 +118,6 @@ class Collector:
     loops: Sequence[Any] = ()
     details: Metrics = MappingProxyType({})
     teachers: ActingTeachers | None = None  # who take some of the steps
-    may_be_cut = False  # some steps of a rollout may be dead whatever the environment
 
     def __init__(
         self,
@@ -143,7 +142,7 @@ class Collector:
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy,
-            has_dead_steps=envs.has_dead_steps or self.may_be_cut,
+            has_dead_steps=envs.has_dead_steps,
             obs_on_host=obs_on_host, obs_type=obs_type(envs.spec),
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
@@ -170,14 +169,8 @@ class Collector:
                 policy.forget(rollout.terminated[t] | rollout.truncated[t])
             self.env_steps_under_way += self.envs.num_rows
             self._tick()
-            if self._is_cut_after(t + 1):
-                break
         self._finish()
         return rollout
-
-    def _is_cut_after(self, steps: int) -> bool:
-        """Whether the rollout has so many steps and no more."""
-        return False
 
     def _begin(self) -> Tensor:
         """The noise of all steps of a rollout: that of a step is the one of its place [t, n] among

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from ...shared import Metric
 from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
-from ..machine.stopwatch import OTHER, PHASES
+from ..machine.stopwatch import ALL_REDUCE, OTHER, PHASES
 from ..settings.section import AlgorithmSection, Section
 
 if TYPE_CHECKING:
     from .train_config import TrainConfig
 
 GRAD_NORM = "optimizer/grad_norm"
+MAX_PUBLISHED_RANKS = 256  # of more ranks the first are published
 
 EPISODE_METRICS = (
     Metric("episode/return", "reward", better="up",
@@ -39,6 +40,23 @@ PROGRESS_METRICS = (
     Metric(f"time/{OTHER}_s", "s", "timer", level=1,
            description="of the iteration, in none of the other phases"),
 )  # fmt: skip
+
+
+def rank_metrics(world_size: int) -> tuple[Metric, ...]:
+    """The metrics of several ranks, which rank 0 publishes."""
+    of_each = (
+        ("num_envs", "environments", "that the rank steps"),
+        ("env_steps_per_s", "env steps/s", "of the rank's environments, over 30 s of training"),
+        ("work_s", "s", "at work in an iteration, over 30 s of training"),
+        ("wait_s", "s", "in sums with other ranks in an iteration; the slowest rank waits least"),
+    )
+    return (
+        Metric(f"time/{ALL_REDUCE}_s", "s", "timer", level=1,
+               description="sums with other ranks, of the iteration; no part of the other phases"),
+        *(Metric(f"rank/{rank}/{name}", unit, level=1, description=description)
+          for rank in range(min(world_size, MAX_PUBLISHED_RANKS))
+          for name, unit, description in of_each),
+    )  # fmt: skip
 
 
 def metrics_of(config: TrainConfig) -> tuple[Metric, ...]:

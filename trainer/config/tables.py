@@ -96,11 +96,6 @@ class StopConfig(Section):
 class RanksConfig(Section):
     """What several processes do that learn one policy; one alone has no use for it."""
 
-    cut_stragglers: bool = Field(
-        False,
-        description="once 60 % of the ranks have finished their rollout, stop the others that "
-        "have at least a quarter of theirs; runs are then not reproducible",
-    )
     silent_for_s: float = Field(
         7.0, ge=1, le=3600, description="seconds of silence after which a rank counts as lost"
     )

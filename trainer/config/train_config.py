@@ -13,7 +13,6 @@ from pydantic import Field, create_model, field_validator, model_validator
 
 from ...shared.errors import nearest
 from ...shared.runs.alert_rule import parse_rule
-from ...shared.runs.ranks import RANK_METRICS
 from ..envs import num_agents_of, spec_of
 from ..envs.names import (
     ALL_ENV_NAMES,
@@ -36,7 +35,7 @@ from ..spaces import obs_type
 from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, PARTS, chosen_encoder
 from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .known_elsewhere import algorithm_elsewhere
-from .metrics import metrics_of
+from .metrics import MAX_PUBLISHED_RANKS, metrics_of, rank_metrics
 from .own_algorithms import base_algorithm, section_of
 from .tables import (
     NO_BEST,
@@ -287,7 +286,8 @@ class CheckedConfig(TrainConfig):
     @model_validator(mode="after")
     def _alerts_are_of_metrics_that_there_are(self) -> Self:
         if self.recorder.alerts:
-            names = [metric.name for metric in (*metrics_of(self), *RANK_METRICS)]
+            metrics = (*metrics_of(self), *rank_metrics(MAX_PUBLISHED_RANKS))
+            names = [metric.name for metric in metrics]
             for rule in map(parse_rule, self.recorder.alerts):
                 if rule.metric_of(names) is None:
                     hint = nearest(rule.metric, names)

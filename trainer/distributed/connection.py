@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, distributed
 
 from .place import Place
-from .shared_sums import SharedSums
 from .watch import RankLostError, Watch
 
 CHECK_EVERY_S = 0.5  # how often a waiting sum checks for lost ranks
@@ -25,7 +24,6 @@ CHECK_GPU_EVERY_S = 50e-6
 # Up to this size every rank sends its tensor to all others; a ring adds up larger ones on arrival.
 MAX_EXCHANGED_BYTES = 2**17
 MAX_EXTRA_BYTES = 2**18  # more than in a ring, to save its network delays
-MAX_SHARED_BYTES = 2**25  # of all ranks together: in shared memory each reads all of them
 TIMEOUT = timedelta(days=7)  # the watch detects lost ranks, not this limit
 
 
@@ -48,8 +46,7 @@ class Connection:
 
     def __init__(self, store: Any, place: Place, backend: str, address: str, watch: Watch) -> None:
         """Connects over the interface of `address`, unless GLOO_SOCKET_IFNAME names another, or
-        NCCL_SOCKET_IFNAME one for GPUs. Ranks of one machine then share memory. Raises
-        RankLostError.
+        NCCL_SOCKET_IFNAME one for GPUs. Raises RankLostError.
         """
         rank, world_size = place.rank, place.world_size
         self._watch, self._size, self._exchanges = watch, world_size, backend == "gloo"
@@ -59,9 +56,6 @@ class Connection:
             for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
                 os.environ.setdefault(name, self.interface)
         self._connect(backend, store, rank, world_size)
-        self.shared: SharedSums | None = None
-        if self._exchanges and place.local_world_size == world_size:
-            self.shared = SharedSums.agreed(rank, world_size, self.all_reduce)
 
     def _connect(self, backend: str, store: Any, rank: int, world_size: int) -> None:
         """Connects in a thread, because waiting for a lost rank cannot be interrupted."""
@@ -89,9 +83,7 @@ class Connection:
         """Add up `tensor` over all ranks, in place, to the same bits everywhere. Raises
         RankLostError.
         """
-        if self.shared and tensor.nbytes * self._size <= MAX_SHARED_BYTES:
-            self.shared.add_up(tensor, self._while_waiting)
-        elif self._exchanges and is_exchanged(tensor.nbytes, self._size):
+        if self._exchanges and is_exchanged(tensor.nbytes, self._size):
             self._exchange(tensor)
         else:
             wait = self._wait_on_gpu if tensor.is_cuda else self._wait

@@ -55,9 +55,6 @@ class Introduction:
     config: Mapping[str, Any] | None
     split: str
     named: str = field(default="")
-    pages: str = ""  # where its pages lie, and the folders of its runs: see `machines`
-    home: str = ""
-    run: Mapping[str, str] | None = None  # of rank 0: its run's id, name and folder
     device: str = "cpu"
 
 

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
-from .balance import Balance, WorkClock
 from .split import Share
 
 if TYPE_CHECKING:
-    from .stragglers import Stragglers
+    from .watch import Watch
 
 INTEGERS = {1: torch.uint8, 4: torch.int32, 8: torch.int64}  # by the bytes of an element
 
 
 class Agreement(NamedTuple):
-    """What all ranks do next: whether to stop, whether to save a checkpoint after the next
-    iteration, and the new `shares` of environments before it.
+    """What all ranks do next: whether to stop, and whether to save a checkpoint after the next
+    iteration.
     """
 
     stop: bool
     checkpoint: bool
-    shares: Sequence[Share] | None = None
+
+
+class WaitClock:
+    """Measures how long a rank waits for others."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self.waited_s = 0.0  # seconds in sums with other ranks so far, mostly waiting
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wraps a sum with other ranks."""
+        began_at = self._clock()
+        yield
+        self.waited_s += self._clock() - began_at
 
 
 class ProcessGroup:
@@ -41,10 +56,11 @@ class ProcessGroup:
     num_on_machine = 1  # ranks on this machine, which share its cores
     device = torch.device("cpu")  # the device of this rank, if there are several ranks
     notices: tuple[str, ...] = ()  # messages for the start of the run
-    stragglers: Stragglers | None = None  # where slow ranks may shorten their rollouts
+    shares: Sequence[Share] = ()  # the environments of each of several ranks
+    watch: Watch | None = None  # of several processes: it exchanges their timings
 
     def __init__(self) -> None:
-        self.clock = WorkClock()
+        self.clock = WaitClock()
 
     def sum(self, tensor: Tensor) -> Tensor:
         """Add up a tensor over all ranks, in place and to the same bits everywhere; returns it."""
@@ -77,12 +93,6 @@ class ProcessGroup:
         """The number of rows of all ranks if this rank has `local_size`."""
         return local_size
 
-    def take_shares(self, shares: Sequence[Share]) -> str:
-        """Step these shares of environments from now on; returns a sentence with the number of each
-        rank.
-        """
-        raise AssertionError("a single process has all environments")
-
 
 LOCAL = ProcessGroup()
 
@@ -93,25 +103,13 @@ class DistributedGroup(ProcessGroup):
     """
 
     def __init__(
-        self,
-        rank: int,
-        shares: Sequence[Share],
-        all_reduce: Callable[[Tensor], None],
-        hosts: Sequence[str] = (),
+        self, rank: int, shares: Sequence[Share], all_reduce: Callable[[Tensor], None]
     ) -> None:
-        """`hosts` names the machine of each rank, for messages."""
         super().__init__()
         self.rank, self.size, self._all_reduce = rank, len(shares), all_reduce
-        self.balance: Balance | None = None  # decides whether the shares change
-        self._hosts = hosts or [f"rank {i}" for i in range(self.size)]
+        self.shares = shares
+        self.first_env, self._num_envs = shares[rank]
         self._total_envs = sum(share.num_envs for share in shares)
-        self.take_shares(shares)
-
-    def take_shares(self, shares: Sequence[Share]) -> str:
-        self.first_env, self._num_envs = shares[self.rank]
-        pairs = zip(shares, self._hosts, strict=True)
-        counts = ", ".join(f"{share.num_envs} on {host}" for share, host in pairs)
-        return f"environments of ranks 0 to {self.size - 1}: {counts}"
 
     def my_rows(self, num_rows: int) -> range:
         rows_per_env = num_rows // self._total_envs
@@ -153,18 +151,13 @@ class DistributedGroup(ProcessGroup):
             checksum = zlib.crc32(tensor.detach().cpu().view(torch.uint8).numpy().data, checksum)
         # Rank 0 subtracts its checksum once per other rank: the sum is 0 if all are equal.
         difference = checksum if self.rank else checksum * (1 - self.size)
-        worked_us = [0] * self.size
-        worked_us[self.rank] = self.clock.take_us()
-        message = torch.tensor([stop, checkpoint and self.rank == 0, difference, *worked_us])
-        stops, checkpoints, differ, *worked_us = self.sum(message).tolist()
+        message = torch.tensor([stop, checkpoint and self.rank == 0, difference])
+        stops, checkpoints, differ = self.sum(message).tolist()
         if differ:
             for tensor in parameters:
                 self.broadcast(tensor)
             self._synchronize()
-        shares = None
-        if self.balance and not stops:
-            shares = self.balance.after_iteration(worked_us)
-        return Agreement(bool(stops), bool(checkpoints), shares)
+        return Agreement(bool(stops), bool(checkpoints))
 
     def _synchronize(self) -> None:
         """Wait for the device, so that every stream sees the parameters as they are now."""

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...shared.errors import ConfigError
-
-AUTO = "auto"  # by the measured speed of the ranks, see `balance`
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -24,35 +21,23 @@ class Share(NamedTuple):
 
 def shares_of(config: TrainConfig, split: str, world_size: int) -> list[Share]:
     """The environments of each rank. Raises ConfigError."""
-    return shares(split, config.num_envs, world_size, envs_per_route(config))
-
-
-def envs_per_route(config: TrainConfig) -> int:
-    """The group size that one rank must keep together: episodes along one route are compared."""
-    return int(getattr(config.env_section, "rollouts_per_route", 1))
+    # Episodes along one route are compared, so they stay in one rank.
+    envs_per_route = int(getattr(config.env_section, "rollouts_per_route", 1))
+    return shares(split, config.num_envs, world_size, envs_per_route)
 
 
 def shares(split: str, num_envs: int, world_size: int, group_size: int = 1) -> list[Share]:
     """Divide `num_envs` environments in the proportions of `split`, such as `1.4:1:0.6`; equally if
-    it is empty, or `auto`, which has no measurements yet. Each rank gets at least one group of
-    `group_size` environments, and as many groups as come nearest to its proportion. Raises
-    ConfigError.
+    it is empty. Each rank gets at least one group of `group_size` environments, and as many groups
+    as come nearest to its proportion. Raises ConfigError.
     """
-    weights = [Fraction(1)] * world_size if split in ("", AUTO) else _weights(split, world_size)
+    weights = [Fraction(1)] * world_size if not split else _weights(split, world_size)
     if num_envs // group_size < world_size:
         needed = "one" if group_size == 1 else f"{group_size}, those along a route"
         raise ConfigError(
             f"num_envs = {num_envs} is too few for {world_size} ranks: each needs {needed}"
         )
-    return shares_by(weights, num_envs, group_size)
-
-
-def shares_by(
-    weights: Sequence[Fraction | float], num_envs: int, group_size: int = 1
-) -> list[Share]:
-    """As `shares`, by a number above 0 for each rank."""
-    groups = _integers([Fraction(weight) for weight in weights], num_envs // group_size)
-    counts = [group_size * count for count in groups]
+    counts = [group_size * count for count in _integers(weights, num_envs // group_size)]
     firsts = [sum(counts[:i]) for i in range(len(counts))]
     return [Share(*pair) for pair in zip(firsts, counts, strict=True)]
 
@@ -69,7 +54,7 @@ def _weights(split: str, world_size: int) -> list[Fraction]:
             number = math.nan
         if not 0 < number < math.inf:
             raise ConfigError(
-                f"split = {split}: '{part}' is not a number above 0; 1.4:1:0.6 is a split, or auto"
+                f"split = {split}: '{part}' is not a number above 0; 1.4:1:0.6 is a split"
             )
         weights.append(Fraction(number))
     return weights

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -63,9 +63,11 @@ class RankLostError(OperantError):
     """Another rank is lost, and the run cannot continue without it."""
 
 
-def sign_of_life(count: int = 0, word: str = "", lost: str = "") -> str:
+def sign_of_life(
+    count: int = 0, word: str = "", lost: str = "", timing: tuple[float, float] | None = None
+) -> str:
     """The sign of life that a rank writes every `INTERVAL_S`."""
-    return json.dumps({"count": count, "word": word, "lost": lost})
+    return json.dumps({"count": count, "word": word, "lost": lost, "timing": timing})
 
 
 def say_alive(store: Any, rank: int) -> None:
@@ -81,7 +83,8 @@ class Watch:
     live. A frozen rank, or one whose machine is gone, counts as lost after `silent_for_s` of
     silence.
 
-    Rank 0 reads the signs of all ranks, and all read those of rank 0.
+    Rank 0 reads the signs of all ranks, and all read those of rank 0. They carry the `timing` of
+    their rank, which `timings` has by the number of the rank.
     """
 
     def __init__(self, store: Any, rank: int, names: Sequence[str], silent_for_s: float) -> None:
@@ -93,7 +96,8 @@ class Watch:
         self._heard = {other: ("", self._clock.now()) for other in self._others()}
         self._patience_s = self._silent_for_s = silent_for_s
         self._answered_at = self._clock.now()
-        self.exchange: Callable[[Any], object] = lambda _: None  # other messages
+        self.timing: tuple[float, float] | None = None  # seconds at work and waiting
+        self.timings: dict[int, tuple[float, float]] = {}
         self._over = threading.Event()
         self._saying = threading.Lock()
         store.set_timeout(timedelta(seconds=silent_for_s))
@@ -152,7 +156,6 @@ class Watch:
             try:
                 self._say()
                 self._listen()
-                self.exchange(self._store)
             except RuntimeError:
                 self._lose(f"{self._names[0]} is gone, and the ranks' store with it")
                 return
@@ -160,7 +163,7 @@ class Watch:
     def _say(self) -> None:
         with self._saying:
             self._count += 1
-            said = sign_of_life(self._count, self._word, self.lost)
+            said = sign_of_life(self._count, self._word, self.lost, self.timing)
             try:
                 self._store.set(f"alive/{self._rank}", said)
             except RuntimeError:
@@ -177,6 +180,8 @@ class Watch:
     def _hear(self, other: int, answer: str, now: float) -> None:
         said, name, own_name = json.loads(answer), self._names[other], self._names[self._rank]
         former, heard_at = self._heard[other]
+        if said["timing"]:
+            self.timings[other] = tuple(said["timing"])
         if said["word"] == ENDED:
             del self._heard[other]
         elif said["lost"] or said["word"]:

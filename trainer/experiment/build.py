@@ -15,7 +15,6 @@ from ..algorithms.compiled_ppo.learning import CompiledUpdate
 from ..algorithms.compiled_ppo.ranked import RankedUpdate
 from ..collecting.collector import Collector, CollectsRollouts
 from ..collecting.compiled import CompiledCollector
-from ..collecting.early_stop import EarlyStopCollector
 from ..collecting.grouped import GroupedCollector
 from ..collecting.sliced import SlicedCollector
 from ..config import TrainConfig
@@ -42,7 +41,6 @@ from .untrained import learner_settings, make_policy, part_seed
 
 UPDATES: dict[str, type[CompiledUpdate]] = {"compiled": CompiledUpdate, "ranked": RankedUpdate}
 COLLECTORS: dict[str, type[Collector]] = {
-    "early_stop": EarlyStopCollector,
     "in_groups": GroupedCollector,
     "sliced": SlicedCollector,
     "stepped": Collector,
@@ -87,12 +85,9 @@ def device_experiment(
 
 def layout_of(config: TrainConfig, ranks: ProcessGroup) -> RankLayout | None:
     """The description of `ranks` for the plan; None for a single process."""
-    if ranks.size == 1 and not ranks.stragglers:
+    if ranks.size == 1:
         return None
-    return RankLayout(
-        ranks.size, ranks.num_on_machine, len(ranks.my_rows(config.num_envs)),
-        cuts_rollouts=ranks.stragglers is not None,
-    )  # fmt: skip
+    return RankLayout(ranks.size, ranks.num_on_machine, len(ranks.my_rows(config.num_envs)))
 
 
 def build(
@@ -202,8 +197,6 @@ def make_collector(
     if plan.collector == "compiled":
         return CompiledCollector(envs, policy, config.rollout_steps, threads, ranks)
     collector_class: Any = COLLECTORS[plan.collector]
-    if plan.collector == "early_stop":
-        collector_class = partial(collector_class, stragglers=ranks.stragglers)
     collector: CollectsRollouts = collector_class(
         envs, policy, config.rollout_steps, part_seed(config, "collector"),
         tick=threads.call_tick, num_threads=threads.count, each=threads.each,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,6 @@ from ..algorithms.algorithm import Algorithm, Metrics
 from ..collecting.collector import CollectsRollouts
 from ..config import TrainConfig
 from ..distributed.process_group import LOCAL, Agreement, ProcessGroup
-from ..distributed.split import Share
 from ..machine.stopwatch import Stopwatch
 from ..machine.values import State
 from ..memory.rollout import Rollout
@@ -49,21 +48,16 @@ class Experiment:
         self.config, self.executor, self.ranks = config, executor, ranks
         # Asked for many times an iteration, and slow to work out.
         self.rollout_size, self.num_iterations = config.rollout_size, config.num_iterations
-        self._make_parts = make_parts
         with executor.prepared():
-            parts = self._take_parts()
+            parts = make_parts()
             self._num_learned: Any = executor.counter()
+        self.algorithm, self.collector = parts.algorithm, parts.collector
+        self.policy, self._evaluate = parts.algorithm.policy, parts.evaluate
+        self._precompiling = parts.precompiling
         self._notices = list(parts.notices)
         self._is_collecting = False
         self._collected = (0, 0)  # an iteration, and what was seen of it under way at most
         self.dead_env_steps = 0  # in which an environment did nothing but begin its next episode
-
-    def _take_parts(self) -> Parts:
-        parts = self._make_parts()
-        self.algorithm, self.collector = parts.algorithm, parts.collector
-        self.policy, self._evaluate = parts.algorithm.policy, parts.evaluate
-        self._precompiling = parts.precompiling
-        return parts
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -142,8 +136,6 @@ class Experiment:
         if self.algorithm.begins and self.num_started == 0:
             with stopwatch.phase("learn"):
                 self.algorithm.begin()
-        # On the host, in every iteration: graphs replay only what they have recorded.
-        self.ranks.clock.begin()
         learns = self.algorithm.begin_iteration()
         finished = self.executor.iterate(
             self.collect, self.learn, stopwatch, wait, "learn" if learns else "remember"
@@ -166,21 +158,8 @@ class Experiment:
         return map(self._counted, self.executor.finish())
 
     def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
-        """What all ranks do next; where environments are shared out anew, that is done."""
-        next_is = self.ranks.agree(stop, checkpoint, *self.algorithm.weights)
-        if next_is.shares:
-            self.move(next_is.shares)
-        return next_is
-
-    def move(self, shares: Sequence[Share]) -> None:
-        """Go on with other environments, as they are: all is made anew, as after a checkpoint."""
-        state = self.state_dict()
-        self._notices.append(f"now {self.ranks.take_shares(shares)}")
-        self._precompiling.close()
-        self.collector.close()
-        with self.executor.prepared():
-            self._take_parts()
-        self.load_state_dict(state, self.iteration)
+        """What all ranks do next."""
+        return self.ranks.agree(stop, checkpoint, *self.algorithm.weights)
 
     def collect(self) -> Rollout:
         """One rollout, with the policy as it explores now."""
@@ -222,7 +201,6 @@ class Experiment:
         elif rollout.valid is not None:
             metrics[DEAD_ENV_STEPS] = self.ranks.sum((~rollout.valid).sum())
         count, return_, length = self.ranks.sum(self.collector.take_episode_totals()).unbind()
-        self.ranks.clock.end()
         return metrics | {
             "episode/count": count,
             "episode/return": return_ / count,

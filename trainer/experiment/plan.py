@@ -11,9 +11,9 @@
     update       compiled: ppo, unless `why_pytorch`          pytorch
                  ranked: the same, in several ranks
                  pytorch: all else
-    collector    early_stop: ranks.cut_stragglers             agents: `some_agents_retire`
-                 compiled: `vector` and a compiled or         stepped: several agents, which end
-                 ranked update                                together
+    collector    compiled: `vector` and a compiled or         agents: `some_agents_retire`
+                 ranked update                                stepped: several agents, which end
+                                                              together
                  sliced: `vector`, unless `why_one_piece`     stepped: all but ppo; action masks
                  in_groups: `workers` in several groups       recurrent_actor: policy.memory
                  stepped: all else                            fused: rollout = fused
@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...shared.errors import ConfigError
 from ..config.files import load_config
-from ..distributed.split import AUTO, shares_of
+from ..distributed.split import shares_of
 from ..envs import host_of, num_agents_of, preprocessing_of, spec_of
 from ..envs.names import LEARNED_ENV_NAMES, is_hosted
 from ..envs.workers.dividing import MOST_WORKERS, candidates, most_groups, most_workers, num_cores
@@ -71,8 +71,6 @@ class RankLayout(NamedTuple):
     size: int
     num_on_machine: int = 1
     num_envs: int = 0  # of this rank; 0: not known yet
-    moves_envs: bool = False  # environments may move to other ranks during the run
-    cuts_rollouts: bool = False  # ranks that others wait for end their rollouts early
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ def check_ranks(config: TrainConfig, split: str, world_size: int) -> None:
     """Raises ConfigError if several ranks do not support a setting, or if the environments cannot
     be split among them.
     """
-    plan(config, ANY_MACHINE, RankLayout(world_size, moves_envs=split == AUTO))
+    plan(config, ANY_MACHINE, RankLayout(world_size))
     shares_of(config, split, world_size)
 
 
@@ -224,8 +222,6 @@ def _collector(
     """The collector on the processor."""
     if host == "routes":
         return ""
-    if ranks and ranks.cuts_rollouts:
-        return "early_stop"
     if host != "vector":
         return groups_collector(workers)
     if update != "pytorch":

@@ -41,7 +41,6 @@ def refusals(
     yield from _overlap(config, device)
     yield from _compile(config)
     yield from _workers(config)
-    yield from _cut_stragglers(config)
     yield from _num_threads(config)
     if config.device == "cuda" and machine.no_gpu:
         yield f"device = cuda: {machine.no_gpu}; device = cpu works everywhere"
@@ -58,8 +57,6 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
             yield f"{env}.engine = {settings.engine}"
         if settings.precision != "float32":
             yield f"{env}.precision = {settings.precision}"
-        if config.ranks.cut_stragglers:
-            yield f"env = {env} with ranks.cut_stragglers = true"
     for key in ("cpu_offload", "compile", "overlap"):
         if getattr(config, key):
             yield f"{key} = true"
@@ -69,18 +66,6 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
         yield "rollout = fused"
     if config.base_algorithm == "ppo" and config.table("contrastive").coef > 0:
         yield f"contrastive.coef = {config.table('contrastive').coef}"
-    if ranks.moves_envs:
-        yield from _settings_without_moves(config)
-
-
-def _settings_without_moves(config: TrainConfig) -> Iterator[str]:
-    """The settings with which environments cannot move from rank to rank."""
-    if is_hosted(config.env):  # their state cannot be saved
-        yield f"split = auto with env = {config.env}"
-    if config.learns_from_replay and not config.checkpoint.replay:
-        yield "split = auto with checkpoint.replay = false"
-    if config.device == "cuda":  # captured graphs contain the addresses of tensors
-        yield "split = auto with device = cuda"
 
 
 def _device(config: TrainConfig) -> Iterator[str]:
@@ -195,18 +180,6 @@ def _workers(config: TrainConfig) -> Iterator[str]:
     reason = why_one_piece(config)
     if reason and isinstance(factor, int) and factor > 1:
         yield f"workers.async_factor = {factor}: {reason}; use 1"
-
-
-def _cut_stragglers(config: TrainConfig) -> Iterator[str]:
-    if not config.ranks.cut_stragglers:
-        return
-    key, env = "ranks.cut_stragglers = true", config.env
-    if config.learns_from_replay:
-        yield f"{key}: {config.algorithm} learns from replay, a few steps at a time"
-    if env in LEARNED_ENV_NAMES or is_hosted(env):
-        yield f"{key}: {env} is stepped in whole rollouts; use false"
-    if config.device == "cuda":
-        yield f"{key}: rollouts on a GPU are as long as was captured; use device = cpu"
 
 
 def _num_threads(config: TrainConfig) -> Iterator[str]:

@@ -16,7 +16,6 @@ _SAID = {
     "learn": "learning",
     "evaluate": "evaluating",
     "checkpoint": "saving",
-    "pause": "waiting",
 }
 _TRAINING = ("collect", "learn")
 PAUSES = ("evaluate", "checkpoint")  # phases in which no training is done

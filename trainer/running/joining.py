@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -13,19 +14,23 @@ from ...shared.errors import ConfigError
 from ...shared.runs.session import RunSession
 from ..config import TrainConfig
 from ..distributed import meeting
-from ..distributed.balance import Balance
 from ..distributed.connection import Connection, address_towards, backend_of, reachable_address
 from ..distributed.meeting import Introduction
 from ..distributed.place import Place
-from ..distributed.process_group import DistributedGroup
-from ..distributed.split import AUTO, envs_per_route, shares_of
-from ..distributed.stragglers import Stragglers
+from ..distributed.process_group import DistributedGroup, ProcessGroup
+from ..distributed.split import shares_of
 from ..distributed.watch import ENDED, RankLostError, Watch
 from ..experiment.plan import check_ranks
 from ..machine.device import num_gpus, why_no_cuda
-from .rank_pages import Joined, Pages, introduce_pages
 
 READ_WITHIN_S = 3.0
+
+
+class Joined(NamedTuple):
+    """The configuration of all ranks, and the group that they are."""
+
+    config: TrainConfig
+    ranks: ProcessGroup
 
 
 @contextlib.contextmanager
@@ -47,7 +52,6 @@ def joined(
         meeting.versions(), config.model_dump(mode="json") if config else None, split,
         device=own_gpu(place),
     )  # fmt: skip
-    introduce_pages(own, session)
     store = meeting.store_of(place, should_stop)
     introductions = meeting.introduced(
         store, place, own, should_stop, session.metrics if session else None
@@ -59,43 +63,34 @@ def joined(
     except ConfigError:
         meeting.wait_until_read(store, place, READ_WITHIN_S)
         raise
-    stragglers, pages = None, Pages(introductions, place.rank, session)
     names = [one.named for one in introductions]
     watch = Watch(store.clone(), place.rank, names, config.ranks.silent_for_s)
     try:
-        pages.open(config, store, watch)
         addresses = [one.address for one in introductions]
         address = reachable_address(own.address, addresses, place.master_port)
         backend = backend_of(device.type)
         connection = Connection(store, place, backend, address, watch)
         interface = connection.interface or "its own choice of interface"
-        way = "shared memory" if connection.shared else f"{backend} on {interface} ({address})"
-        connection.beat = pages.beat
+        if session:
+            connection.beat = session.metrics.beat
         shares = shares_of(config, split, place.world_size)
-        hosts = [one.host for one in introductions]
-        ranks = DistributedGroup(place.rank, shares, connection.all_reduce, hosts)
-        if split == AUTO:
-            ranks.balance = Balance(shares, envs_per_route(config))
+        pairs = zip(shares, introductions, strict=True)
+        counts = ", ".join(f"{share.num_envs} on {one.host}" for share, one in pairs)
+        ranks = DistributedGroup(place.rank, shares, connection.all_reduce)
         ranks.num_on_machine, ranks.device = place.local_world_size, device
-        if config.ranks.cut_stragglers:
-            ranks.stragglers = stragglers = Stragglers(store.clone(), place.world_size)
+        ranks.watch = watch
         ranks.notices = (
-            f"{place.world_size} ranks learn together over {way}",
-            ranks.take_shares(shares),
+            f"{place.world_size} ranks learn together over {backend} on {interface} ({address})",
+            f"environments of ranks 0 to {ranks.size - 1}: {counts}",
             *_unused_gpu(config),
         )
-        yield (joined := Joined(config, ranks, pages))
-        pages.exchange_last(store, watch, connection.all_reduce)
+        yield Joined(config, ranks)
         watch.say(ENDED)
         connection.close()
-        pages.close(joined.is_complete)
     except BaseException as error:
         _fail(watch, place, error)
-        pages.fail(error)
         raise
     finally:
-        if stragglers:
-            stragglers.close()
         watch.close()
 
 

@@ -28,7 +28,7 @@ from .callbacks import EXITS, Callbacks
 from .checkpoint_writer import CheckpointWriter
 from .divergence import check_weights
 from .inspection.inspection import Inspection
-from .rank_timing import OwnShare
+from .rank_timing import RankTable
 from .skipped_updates import SkippedUpdates
 from .telemetry import Report, Telemetry
 
@@ -149,7 +149,7 @@ def telemetry_of(
         int(algorithm.finite_updates.num_skipped),
     )  # fmt: skip
     if experiment.ranks.size > 1:
-        telemetry.share = OwnShare(experiment, telemetry.stopwatch)
+        telemetry.rank_table = RankTable(experiment, telemetry.stopwatch)
     return telemetry
 
 

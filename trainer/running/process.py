@@ -17,7 +17,6 @@ from ...shared.page.requests import STOP_REASON, TakeRequest
 from ...shared.page.writer import OnPhase
 from ...shared.processes.lock import RunLock
 from ...shared.runs.outcome import State
-from ...shared.runs.ranks import RANK_METRICS
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ...shared.runs.session import RunSession
@@ -25,7 +24,7 @@ from ...shared.runs.setting_sources import sources_in, started_in_words
 from ...shared.text.harmless import harmless_lines
 from ..config import RecorderConfig, TrainConfig
 from ..config.files import preset_hint
-from ..config.metrics import metrics_of
+from ..config.metrics import metrics_of, rank_metrics
 from ..distributed.place import Place
 from ..envs.env_warnings import env_warnings
 from ..envs.names import GYMNASIUM_PREFIX
@@ -36,7 +35,7 @@ from .signals import Received, say
 from .telemetry import PUBLISH_INTERVAL_S, Report
 
 if TYPE_CHECKING:
-    from .rank_pages import Joined
+    from ..distributed.process_group import ProcessGroup
 
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
@@ -76,14 +75,11 @@ def run_training(
     callbacks = Callbacks(callbacks_of(config)) if callbacks is None else callbacks
     stop_signals = Received() if stop_signals is None else stop_signals
     # The page comes first: whatever goes wrong from here on, monitors see it.
-    run.forget_other_ranks()
     session = RunSession(
         run,
         lock,
-        (*metrics_of(config), *(RANK_METRICS if place else ())),
+        (*metrics_of(config), *(rank_metrics(place.world_size) if place else ())),
         publish_interval_s=PUBLISH_INTERVAL_S,
-        world_size=place.world_size if place else 1,
-        is_whole=place is not None,
         continue_from=resume_publish,
         recorder=_recorder_settings(config.recorder),
         console=True,
@@ -120,16 +116,16 @@ def run_training(
                 raise _StoppedBeforeMeetingError("stopped before the ranks had met")
             return False
 
-        with _met(place, config, split, check_waiting, session) as met:
-            is_complete = met.is_complete = train(
+        with _met(place, config, split, check_waiting, session) as ranks:
+            is_complete = train(
                 config,
                 session.metrics,
                 run.checkpoint_folder,
                 resume_from=checkpoint,
                 should_stop=lambda: bool(stop_signals),
                 take_request=take_request,
-                report=met.telling(report),
-                ranks=met.ranks,
+                report=report,
+                ranks=ranks,
                 callbacks=callbacks,
             )
     except _StoppedBeforeMeetingError:
@@ -194,18 +190,17 @@ def _met(
     split: str,
     should_stop: Callable[[], bool],
     session: RunSession,
-) -> Iterator[Joined]:
+) -> Iterator[ProcessGroup]:
     """All that learn together, for as long as they do."""
-    from ..distributed.process_group import LOCAL  # these import torch
-    from .rank_pages import Joined
+    from ..distributed.process_group import LOCAL  # it imports torch
 
     if place is None:
-        yield Joined(config, LOCAL)
+        yield LOCAL
         return
     from .joining import joined  # only several need torch.distributed
 
     with joined(place, config, split, should_stop, session) as met:
-        yield met
+        yield met.ranks
 
 
 def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:

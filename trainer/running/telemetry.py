@@ -15,7 +15,7 @@ from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_
 from ..config.metrics import GRAD_NORM
 from ..machine.stopwatch import OTHER, Stopwatch
 from .callbacks import Callbacks
-from .rank_timing import OwnShare
+from .rank_timing import RankTable
 from .skipped_updates import NUM_UPDATES, SkippedUpdates
 
 Report = Callable[[Mapping[str, float], int, int], None]
@@ -73,7 +73,7 @@ class Telemetry:
         """
         self.stopwatch = Stopwatch(now, metrics.phase)
         self._metrics, self._total, self._work = metrics, total_env_steps, work
-        self.share: OwnShare | None = None  # of one of several ranks
+        self.rank_table: RankTable | None = None  # of several ranks
         self.is_to_compile = False  # in the next iteration, which speeds leave out
         self.callbacks: Callbacks | None = None
         self.skipped_updates = SkippedUpdates(0)
@@ -104,9 +104,9 @@ class Telemetry:
         env_steps = self._work.env_steps
         # The publish phase shown is the one before: this one is not over yet.
         row = {**_adding_up(self.stopwatch.take(), values), **values}
-        if self.share:
-            row |= self.share.of_iteration()
         row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
+        if self.rank_table:
+            row |= self.rank_table.row(row[ENV_STEPS_PER_S])
         if NUM_UPDATES in values and not self._has_updated:
             # Env steps are much faster as long as they only fill the replay.
             self._has_updated = values[NUM_UPDATES] > 0

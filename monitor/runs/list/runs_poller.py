@@ -11,10 +11,9 @@ from typing import Any
 
 from ....shared.processes.lock import lock_holder
 from ....shared.runs.find_runs import list_runs
-from ....shared.runs.ranks import status_in_list
 from ....shared.runs.run_folder import Run
 from ....shared.runs.run_notes import NO_NOTES, RunNotes
-from ....shared.runs.status import RunStatus
+from ....shared.runs.status import RunStatus, status_in_list
 from ....shared.text.harmless import one_line
 from ...charts.charted_metrics import main_metric
 from ..reading.recorded_notes import RecordedNotes

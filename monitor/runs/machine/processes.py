@@ -24,7 +24,7 @@ _WORKERS = "-m operant.trainer.envs.workers"  # in the command of every environm
 
 
 class Membership(NamedTuple):
-    """The run that a process belongs to, and as what: `trainer`, `rank 1`, `recorder`, `launcher`,
+    """The run that a process belongs to, and as what: `trainer`, `recorder`, `launcher`,
     `worker` (of environments) or `child`.
     """
 
@@ -34,7 +34,7 @@ class Membership(NamedTuple):
 
     @property
     def is_trainer(self) -> bool:
-        return self.role.startswith(("trainer", "rank"))
+        return self.role == "trainer"
 
 
 class ProcessRow(NamedTuple):
@@ -223,9 +223,7 @@ def _members(run: Run) -> dict[int, Membership]:
     """The processes that hold a lock of `run` and can be seen from here."""
     if lock_holder(run.lock_path, 0, NUM_BYTES + 1) is None:  # with the recorder's byte
         return {}
-    ranks = run.ranks()
-    roles = {rank: f"rank {rank}" if len(ranks) > 1 else "trainer" for rank in ranks}
-    roles |= {LAUNCHER: "launcher", RECORDER: "recorder"}
+    roles = {0: "trainer", LAUNCHER: "launcher", RECORDER: "recorder"}
     name, members = run.name, {}
     for byte, role in roles.items():
         holder = lock_holder(run.lock_path, byte, 1)

@@ -56,11 +56,6 @@ def phase_words(status: RunStatus) -> str:
     return f"{words}, {time}" if time else words
 
 
-def part_words(host: str) -> str:
-    """What to know of the part of a run that has its folder elsewhere."""
-    return f"of a run on {host}: its checkpoints, alerts and every row are there"
-
-
 def symbols() -> list[Condition]:
     """All there are, for the legend."""
     return [Condition(word, *look) for word, look in _SYMBOLS.items()]

@@ -35,7 +35,6 @@ def view_at(view: RunView, row: int) -> RunView:
         progress_fraction=metrics.get(PROGRESS_FRACTION),
         eta_s=None,
         metrics=metrics,
-        ranks=(),
     )
     wall_ns = past.wall_s[-1] * 1e9
     events = tuple(event for event in view.events if event.wall_ns <= wall_ns)

@@ -1,8 +1,4 @@
-"""Reads the pages of one run, again and again, whatever becomes of them.
-
-Charts are those of one rank, the first by default; a run of several ranks shows the sums of all
-beside them.
-"""
+"""Reads the page of one run, again and again, whatever becomes of it."""
 
 from __future__ import annotations
 
@@ -15,9 +11,8 @@ from ....shared import MetricsReader
 from ....shared.page.header import PageIdentity
 from ....shared.processes.host import process_start
 from ....shared.processes.lock import RECORDER, lock_holder
-from ....shared.runs.ranks import combined_status
 from ....shared.runs.run_folder import Run
-from ....shared.runs.status import RunStatus, open_page, read_rank_status, status_of
+from ....shared.runs.status import RunStatus, open_page, status_of
 from ..machine.machine import MachineSample
 from ..machine.machine_sampler import MachineSampler
 from .alerts import RecordedAlerts
@@ -51,11 +46,9 @@ class RunPoller:
         now: Callable[[], float] = time.monotonic,
         *,
         reads_rows: bool = True,
-        rank: int = 0,
     ) -> None:
         """With `reads_rows`, the second look at a page begins to read all of its rows."""
-        self.run, self.rank = run, rank
-        self._shown_rank = rank  # of the page that is open
+        self.run = run
         self._reads_rows = reads_rows
         self._rows: RunRows | None = None
         self._now = now
@@ -66,7 +59,7 @@ class RunPoller:
         self._opened_s = float("-inf")
         self._seen_s = 0.0
         self._view: RunView | None = None
-        self._console = FileTail(run.readable_console(rank))
+        self._console = FileTail(run.readable_console())
         self._alerts = RecordedAlerts(run.events_path)
         self._manifest = RecordedManifest(run)
         self._notes = RecordedNotes(run)
@@ -88,11 +81,6 @@ class RunPoller:
         self._view = self._with_papers(view)
         return self._view
 
-    def show_rank(self, rank: int) -> bool:
-        """From the next look on."""
-        self.rank = rank
-        return True
-
     def close(self) -> None:
         self._detach("")
 
@@ -108,11 +96,10 @@ class RunPoller:
     def _look(self) -> RunView:
         """What the open page says."""
         assert self._reader
-        status = self._status(self._reader)
-        view = replace(view_of(self._reader, status, self._view), rank=self._shown_rank)
+        status = status_of(self.run, self._reader)
         is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
         view = replace(
-            view,
+            view_of(self._reader, status, self._view),
             console=self._console.read(),
             alerts=self._alerts.read(),
             is_recorded=is_recorded,
@@ -144,29 +131,15 @@ class RunPoller:
             return view
         return replace(view, points=points, is_loading=self._rows.is_loading)
 
-    def _status(self, reader: MetricsReader) -> RunStatus:
-        """Of the run; where it has several ranks, of all of them together."""
-        shown = self._shown_rank
-        own = status_of(self.run, reader, rank=shown)
-        others = {
-            rank: read_rank_status(self.run, rank) for rank in self.run.ranks() if rank != shown
-        }
-        known = {shown: own, **others}
-        return combined_status(self.run, [known[rank] for rank in sorted(known)])
-
     def _without_page(self) -> RunView:
         """What is known of a run whose page cannot be read: its lock, and what was seen before."""
         try:
-            status = status_of(self.run, None, self._page_error, self._shown_rank)
-            status = combined_status(self.run, [status])
+            status = status_of(self.run, None, self._page_error)
         except OSError as error:  # a file system without locks
             status = RunStatus(self.run.id, "crashed", message=str(error))
-        is_page_expected = os.path.exists(self.run.rank_path(self._shown_rank))
+        is_page_expected = os.path.exists(self.run.rank_path(0))
         if self._view is None:
-            return RunView(
-                status, is_page_expected=is_page_expected, console=self._console.read(),
-                rank=self._shown_rank,
-            )  # fmt: skip
+            return RunView(status, is_page_expected=is_page_expected, console=self._console.read())
         seen = self._view.status
         status = replace(
             seen,
@@ -178,18 +151,15 @@ class RunPoller:
         self._seen_s = self._now()
         return replace(
             self._view, status=status, is_page_expected=is_page_expected,
-            console=self._console.read(), rank=self._shown_rank,
+            console=self._console.read(),
         )  # fmt: skip
 
     def _keep_attached(self) -> None:
         """Open the page when none is open; look for a newer one when the run's process changed, and
         once a second while the one that is open is not being written.
         """
-        if self.rank != self._shown_rank:
-            self._detach("")
-            self._shown_rank, self._place, self._opened_s = self.rank, None, float("-inf")
-        console_path = self.run.readable_console(self._shown_rank)
-        if console_path != self._console.path:  # of this rank, or one that came later
+        console_path = self.run.readable_console()
+        if console_path != self._console.path:  # one that came later
             self._console = FileTail(console_path)
         place = self._place_written()
         is_live = self._view is not None and self._view.status.state == "running"
@@ -199,7 +169,7 @@ class RunPoller:
             return
         self._place, self._opened_s = place, self._now()
         try:
-            reader = open_page(self.run, self._shown_rank)
+            reader = open_page(self.run)
         except Exception as error:  # as in `poll`
             if self._reader is None:
                 self._page_error = str(error) or type(error).__name__
@@ -210,8 +180,7 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
-        rows_path = self.run.rows_path(self._shown_rank)
-        self._rows = RunRows(rows_path, reader) if self._reads_rows else None
+        self._rows = RunRows(self.run.rows_path(), reader) if self._reads_rows else None
         self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
@@ -231,7 +200,7 @@ class RunPoller:
     def _place_written(self) -> tuple[int, int] | None:
         """Changes whenever a process says anew where the run's page is."""
         try:
-            status = self.run.rank_path(self._shown_rank).stat()
+            status = self.run.rank_path(0).stat()
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns

@@ -15,14 +15,10 @@ from .run_view import RunView
 class RunSource(Protocol):
     """Views of one run; `RunPoller` is the source that reads pages.
 
-    `machine` and `show_rank` are asked by other threads than `poll`.
+    `machine` is asked by another thread than `poll`.
     """
 
     run: Run
-    rank: int  # whose history and events the views have
-
-    def show_rank(self, rank: int) -> bool:
-        """Give the views of another rank from now on; False where they are not to be had."""
 
     def poll(self) -> RunView: ...
 

@@ -25,10 +25,9 @@ class RunView:
     that found no room in it; `console` is the end of what it printed. `alerts` are those that
     the recorder has decided on; where no `is_recorded`, none are being decided now. `points` are
     what charts draw, where they are more than the history; as long as `is_loading`, more will come.
-    `knobs` are None where nothing is known of the run's configuration. The history and all that
-    comes from a page is that of a `rank`. `notes` are what people wrote about the run,
-    `description` what it was run with, `media` the files that it logged, `num_media_elsewhere` how
-    many there are on another machine.
+    `knobs` are None where nothing is known of the run's configuration. `notes` are what people
+    wrote about the run, `description` what it was run with, `media` the files that it logged,
+    `num_media_elsewhere` how many there are on another machine.
     """
 
     status: RunStatus
@@ -44,7 +43,6 @@ class RunView:
     points: RowPoints | None = None
     is_loading: bool = False
     knobs: Knobs | None = None
-    rank: int = 0
     notes: RunNotes = NO_NOTES
     description: Description = NO_DESCRIPTION
     media: tuple[MediaFile, ...] = ()
@@ -57,9 +55,8 @@ class RunView:
 
     @property
     def newest(self) -> Mapping[str, float]:
-        """The newest value of every metric of the page: of several ranks, not of all together."""
-        own = (rank.metrics for rank in self.status.ranks if rank.rank == self.rank)
-        return next(own, self.status.metrics)
+        """The newest value of every metric of the page."""
+        return self.status.metrics
 
     @property
     def elapsed_s(self) -> float | None:

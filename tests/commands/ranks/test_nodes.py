@@ -8,7 +8,7 @@ import pytest
 
 from operant.commands.ranks import asking
 from operant.commands.ranks.asking import MeetingPlace
-from operant.commands.ranks.launch import launch_of
+from operant.commands.ranks.launch import Launch, launch_of
 from operant.commands.ranks.nodes import Node, nodes_of
 from operant.shared.errors import UsageError
 from operant.trainer.config.files import load_config
@@ -98,9 +98,7 @@ def test_what_is_no_number_of_processes_is_said(processes, told):
 
 @pytest.mark.parametrize(("device", "counts"), [("cuda", [2, 8, 1]), ("cpu", [1, 1, 1])])
 def test_each_gpu_of_a_machine_has_a_rank_where_the_run_is_for_gpus(monkeypatch, device, counts):
-    monkeypatch.setattr(
-        asking, "meeting_place", lambda nodes, *_: MeetingPlace("10.0.0.1", list(nodes), [8, 0])
-    )
+    monkeypatch.setattr(asking, "meeting_place", lambda *_: MeetingPlace("10.0.0.1", [8, 0]))
     monkeypatch.setattr(trainer_device, "num_gpus", lambda: 2)
     split = "3:5:6:7:8:9:1:1:1:1:2" if device == "cuda" else "1:2:3"
     launch = launch_of(None, "mini,localhost,air", split)
@@ -111,15 +109,17 @@ def test_each_gpu_of_a_machine_has_a_rank_where_the_run_is_for_gpus(monkeypatch,
     assert launch.counts == counts
     if device == "cuda":
         assert launch.split == "1:1:3:5:6:7:8:9:1:1:2"
-        assert launch.again() == [
-            "--nodes", "mini,localhost,air", "--split", split, "--processes", "8,2,1",
-        ]  # fmt: skip
 
 
-def test_a_split_in_words_stays_as_it_is():
-    launch = launch_of(None, "mini,localhost", "auto")
+def test_a_launch_is_the_same_in_the_process_that_inherits_it():
+    launch = launch_of(None, "localhost,mini", "2:1")
     assert launch is not None
-    assert launch.split == "auto"
+    launch.listener = socket.create_server(("127.0.0.1", 0))
+    inherited = Launch.of_argument(launch.as_argument())
+    assert inherited.members() == launch.members()
+    assert inherited.split == launch.split
+    inherited.listener = None
+    launch.listener.detach()
 
 
 def test_one_process_is_no_launch():

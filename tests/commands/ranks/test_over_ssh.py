@@ -20,7 +20,7 @@ from command_line import PATIENCE_S, error_line, operant
 from launched_ranks import FOR_EVER, SMALL, has_trained, rank_pids, the_run, training
 from waiting import wait_for
 
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 from operant.trainer.distributed.meeting import versions
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from launched_ranks import FOR_EVER, SMALL, has_trained, rank_pids, the_run, tra
 from waiting import wait_for
 
 from operant.shared.processes.lock import lock_holder
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 from operant.trainer.experiment.checkpoints import latest_checkpoint
 
 pytestmark = pytest.mark.slow

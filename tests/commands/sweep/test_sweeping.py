@@ -19,8 +19,8 @@ from operant.monitor.runs.list.runs_poller import RunsPoller
 from operant.shared.errors import OperantError
 from operant.shared.processes.lock import lock_holder
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, runs_folder
+from operant.shared.runs.status import read_status
 from operant.shared.runs.sweep_folder import Sweep, find_sweep, sweeps_folder
 
 pytestmark = pytest.mark.slow

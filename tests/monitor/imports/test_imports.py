@@ -19,8 +19,8 @@ from tensorboardX import SummaryWriter
 from operant.monitor.imports import csv_logs, imported_run
 from operant.monitor.imports.sources import import_all
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
+from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.slow
 

@@ -18,9 +18,9 @@ from operant.monitor.runs.reading.alerts import alerts_in
 from operant.shared import MetricsReader
 from operant.shared.processes.lock import RunLock, lock_holder
 from operant.shared.rows.row_file_reader import RowFileReader, num_lost
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 EVERY_S = 3.0
 

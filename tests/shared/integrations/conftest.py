@@ -11,9 +11,8 @@ import pytest
 from operant.shared import Event, History, Outcome
 from operant.shared.integrations import current_run, wandb_shape
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run
-from operant.shared.runs.status import RunStatus, open_page
+from operant.shared.runs.status import RunStatus, open_page, read_status
 
 
 @pytest.fixture(autouse=True)

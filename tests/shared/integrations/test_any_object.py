@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 import operant
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 
 def raising(*_: object, **__: object) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "your-own-loop.md"
 SNIPPETS = {

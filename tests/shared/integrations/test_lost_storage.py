@@ -15,7 +15,7 @@ from waiting import wait_for
 
 import operant as operant_module
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,9 @@ from operant.monitor.recorder.rank_recorder import ProcessExit
 from operant.shared.integrations.process_end import ending_of
 from operant.shared.processes.host import boot_id, process_start
 from operant.shared.processes.lock import RECORDER, lock_holder
+from operant.shared.runs.find_runs import find_run
 from operant.shared.runs.run_folder import Run
-from operant.shared.runs.status import open_page
+from operant.shared.runs.status import open_page, read_status
 
 BEGIN = """
 import operant, os, signal, sys, time
@@ -266,15 +267,15 @@ def test_a_loop_that_handles_sigterm_itself_keeps_its_handler(run_script, seen):
 PROCESS = """
 import multiprocessing, operant, os, sys, time
 
-def work(run_id):
-    run = operant.init(id=run_id, rank=1, world_size=2)
+def work():
+    run = operant.init(name="child")
     run.log({{"loss": 5.0}}, step=4)
     {ending}
 
 if __name__ == "__main__":
-    run = operant.init(world_size=2)
+    run = operant.init(name="parent")
     run.log({{"loss": 1.0}}, step=4)
-    process = multiprocessing.get_context("{method}").Process(target=work, args=(run.id,))
+    process = multiprocessing.get_context("{method}").Process(target=work)
     process.start()
     process.join()
     run.finish()
@@ -290,13 +291,13 @@ CHILDREN = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "ending", "state"), CHILDREN)
 def test_a_process_of_multiprocessing_says_how_it_ended(
-    method, ending, state, tmp_path, run_script, seen
+    method, ending, state, tmp_path, run_script
 ):
     script = tmp_path / "script.py"
     script.write_text(PROCESS.format(method=method, ending=ending))
     done = run_script(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
     assert done.returncode == 0, done.stderr
-    first, second = seen.status.ranks
+    first, second = (read_status(find_run(name)) for name in ("parent", "child"))
     assert (first.state, first.env_steps) == ("finished", 4)
     # Since Python 3.13 its finalizers run after the error was dealt with.
     heard = state if ending == "sys.exit(3)" or sys.version_info < (3, 13) else "ended"
@@ -307,15 +308,17 @@ def test_a_process_of_multiprocessing_says_how_it_ended(
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "ending", "state"), CHILDREN)
 def test_the_recorder_knows_the_exit_codes_of_processes_of_multiprocessing(
-    method, ending, state, tmp_path, run_script, seen, recorded
+    method, ending, state, tmp_path, run_script, recorded
 ):
     script = tmp_path / "script.py"
-    wait = RECORDED.replace("metrics.csv", "metrics.1.csv").replace("\n", "\n    ")
+    wait = RECORDED.replace("\n", "\n    ")
     script.write_text(PROCESS.format(method=method, ending=wait + ending))
     done = run_script(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
     assert done.returncode == 0, done.stderr
-    recorded(seen.run)
-    assert [rank.state for rank in seen.status.ranks] == ["finished", state]
+    runs = [find_run(name) for name in ("parent", "child")]
+    for run in runs:
+        recorded(run)
+    assert [read_status(run).state for run in runs] == ["finished", state]
 
 
 def test_everything_is_as_it_was_when_no_run_is_open():

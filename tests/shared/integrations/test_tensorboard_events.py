@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 # The shape of CleanRL's scripts: the writer is imported first, and begins after the run.
 LIKE_CLEANRL = """

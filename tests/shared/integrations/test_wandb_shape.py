@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
-import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from command_line import python
-from waiting import wait_for
 
 import operant
 from operant.shared import UsageError
@@ -224,41 +221,6 @@ def test_a_run_that_is_still_going_is_not_resumed(seen):
         operant.init(id="job-7", resume=True, reinit="create_new")
     run.finish()
     assert seen.status.state == "finished"
-
-
-def test_a_rank_joins_a_run_that_is_there():
-    with pytest.raises(UsageError, match="there is none 'nothing'"):
-        operant.init(id="nothing", rank=1, world_size=2)
-    with pytest.raises(UsageError, match="rank = 2 is not between 0 and world_size - 1 = 1"):
-        operant.init(rank=2, world_size=2)
-
-
-SLEEPER = """
-import operant, sys, time
-rank = int(sys.argv[1])
-run = operant.init(name="ranks", id=sys.argv[2] or None, rank=rank, world_size=2)
-run.log({"loss": float(rank)}, step=10)
-time.sleep(600)
-"""
-
-
-def test_stop_ends_every_process_of_a_run(seen):
-    def start(rank: int, run_id: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", SLEEPER, str(rank), run_id])
-
-    processes = [start(0, "")]
-    try:
-        wait_for(lambda: list_runs() and seen.status.env_steps)
-        processes.append(start(1, seen.run.id))
-        wait_for(lambda: seen.status.env_steps == 20)
-        done = subprocess.run([sys.executable, "-m", "operant", "stop"], capture_output=True)
-        assert done.returncode == 0, done.stderr
-        assert [process.wait() for process in processes] == [-signal.SIGTERM] * 2
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    assert (seen.status.state, seen.status.message) == ("stopped", "rank 0: by SIGTERM")
 
 
 @pytest.mark.untraced

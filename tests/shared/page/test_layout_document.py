@@ -108,7 +108,7 @@ def page(tmp_path, operant_pages) -> bytes:
     learn_s = Metric("time/learn_s", "s", "timer", step_metric="loss/policy")
     metrics = [Metric("loss/policy", description="how wrong"), learn_s]
     writer = MetricsWriter.create(
-        operant_pages / "p", "the-run", metrics, publish_interval_s=0.5, rank=3, max_metrics=5
+        operant_pages / "p", "the-run", metrics, publish_interval_s=0.5, max_metrics=5
     )
     for number in range(1, 201):
         writer.publish({"loss/policy": number, "time/learn_s": 0.5}, number, number * 64)
@@ -135,7 +135,7 @@ def test_the_header_is_where_the_document_says(page):
     assert header["byte_order"] == 0x01020304
     assert (header["major"], header["minor"]) == version()
     assert header["page_bytes"] == len(page)
-    assert (header["run_id"], header["rank"]) == ("the-run", 3)
+    assert (header["run_id"], header["rank"]) == ("the-run", 0)
     assert header["publish_interval_s"] == 0.5
     assert header["ready"] == 0x5944414552
     assert header["header_crc"] == zlib.crc32(page[:1008])

@@ -6,9 +6,9 @@ import pytest
 from owners import give_away
 
 from operant.shared import MetricsReader, MetricsWriter, PageError
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from waiting import wait_for
 from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.page.layout import PHASE
 from operant.shared.page.phase import PHASES, Phase
-from operant.shared.runs.ranks import combined_status, read_status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
-from operant.shared.runs.status import RunStatus
+from operant.shared.runs.status import read_status
 
 AT_ONCE = 1e-9  # seconds: whoever promises a publish so often is always late
 
@@ -168,14 +167,3 @@ def test_a_run_that_has_ended_is_in_no_phase():
     session.metrics.phase("saving")
     session.close("finished", 0)
     assert (read_status(run).state, read_status(run).phase) == ("finished", None)
-
-
-def test_a_run_of_several_ranks_is_in_the_phase_of_the_rank_its_state_is_about():
-    run, lock = create_run("test", {}, rank=0)
-    lock.release()
-    ranks = [
-        RunStatus(run.id, "running", 0.1, phase="learning", phase_s=0.1),
-        RunStatus(run.id, "stalled", 9.0, phase="evaluating", phase_s=9.0, phase_done=3),
-    ]
-    both = combined_status(run, ranks)
-    assert (both.phase, both.phase_s, both.phase_done) == ("evaluating", 9.0, 3)

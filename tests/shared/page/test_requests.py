@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from waiting import wait_for
 
 from operant.shared import OperantError
 from operant.shared.page.requests import send_request
-from operant.shared.processes.lock import Holder, RunLock, lock_holder
+from operant.shared.processes.lock import Holder, lock_holder
 from operant.shared.runs.run_folder import create_run
 
 HOLDER = """
@@ -53,7 +52,7 @@ def hold(run):
 
 def test_a_request_to_stop_is_a_sigterm_to_the_one_who_holds_the_lock(run, hold):
     process = hold()
-    assert send_request(run, "stop") == [process.pid]
+    assert send_request(run, "stop") == process.pid
     assert process.wait(60) == -signal.SIGTERM
 
 
@@ -73,14 +72,3 @@ def test_a_process_that_does_not_wait_for_it_is_left_alone(run, hold):
 def test_a_run_that_has_ended_is_asked_nothing(run):
     with pytest.raises(OperantError, match="not running"):
         send_request(run, "stop")
-
-
-def test_several_ranks_are_all_asked(run, monkeypatch):
-    locks = [RunLock(run.lock_path, rank) for rank in (0, 1)]
-    (run.folder / "ranks" / "1.json").write_text("{}")
-    asked = []
-    monkeypatch.setattr(os, "kill", lambda pid, number: asked.append((pid, number)))
-    send_request(run, "stop")
-    assert asked == [(os.getpid(), signal.SIGTERM)]
-    for lock in locks:
-        lock.release()

@@ -18,7 +18,7 @@ from operant.shared.page.resumed_page import Beginning
 from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.rows.rows import batch_of
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
+from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the handler is for Linux")
 

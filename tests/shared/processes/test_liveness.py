@@ -22,10 +22,9 @@ from operant.shared.processes.lock import (
     write_holder,
 )
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
-from operant.shared.runs.status import RunStatus
+from operant.shared.runs.status import RunStatus, read_status
 
 # A process that publishes for ever, 20 times a second; it says when it has begun.
 PUBLISHER = """
@@ -88,7 +87,7 @@ def test_a_process_that_stands_still_is_stalled_until_it_goes_on(start):
 
 def test_a_loop_that_promises_no_interval_is_stalled_only_when_its_process_stands_still(start):
     process, run = start(
-        "session = RunSession(run, lock, publish_interval_s=0, rank=0)\n"
+        "session = RunSession(run, lock, publish_interval_s=0)\n"
         'session.metrics.publish({"a": 2.0}, 1, 1)\ntime.sleep(600)'
     )
     wait_for(lambda: read_status(run).metrics == {"a": 2.0} and read_status(run).age_s > 0.5)

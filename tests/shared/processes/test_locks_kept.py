@@ -18,8 +18,8 @@ from waiting import wait_for
 from operant.shared import RunFolderError, UsageError
 from operant.shared.processes.host import process_start
 from operant.shared.processes.lock import RECORDER, RunLock, lock_holder
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
+from operant.shared.runs.status import read_status
 
 # A trainer that runs the lines it is sent, and says when each is done.
 TRAINER = """

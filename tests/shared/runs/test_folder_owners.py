@@ -19,11 +19,11 @@ from operant.shared.processes.lock import RECORDER, RunLock
 from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.find_runs import find_run, latest_run, list_runs
 from operant.shared.runs.left_behind import runs_left_behind
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.removal import remove_leftovers, remove_run
 from operant.shared.runs.run_folder import Run, create_run, refused_folders, runs_folder
 from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 from operant.shared.runs.sweep_folder import find_sweep, new_sweep
 
 
@@ -223,20 +223,17 @@ def test_the_latest_sweep_is_never_one_of_another_user():
         RunLock(theirs.lock_path, 0)
 
 
-def test_ranks_of_a_link_are_not_read_and_nothing_is_written_there(precious):
+def test_a_page_is_not_announced_through_a_link(precious):
     run = ended_run()
     (precious / "0.json").write_text('{"host": "elsewhere"}')
-    (precious / "1.json").write_text("{}")
     (run.folder / "ranks").rename(run.folder / "former")
     (run.folder / "ranks").symlink_to(precious)
-    assert run.ranks() == [0]
-    run.forget_other_ranks()
     warnings: list[str] = []
     session = RunSession(run, RunLock(run.lock_path, 0), publish_interval_s=1, warn=warnings.append)
     session.close("finished", 0)
     assert "is a link, which is not followed" in warnings[0]
     assert (precious / "0.json").read_text() == '{"host": "elsewhere"}'
-    assert sorted(os.listdir(precious)) == ["0.json", "1.json", "thesis"]
+    assert sorted(os.listdir(precious)) == ["0.json", "thesis"]
 
 
 def test_media_are_not_written_through_a_link(precious):

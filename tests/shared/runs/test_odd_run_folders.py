@@ -16,9 +16,9 @@ from command_line import operant
 from operant.monitor.runs.list.runs_poller import RunsPoller
 from operant.monitor.runs.reading.run_poller import RunPoller
 from operant.shared.runs.find_runs import find_run
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
 
@@ -99,9 +99,6 @@ def test_whatever_a_file_of_a_run_is_nothing_is_raised_and_the_others_are_shown(
 
 
 def test_one_odd_run_is_listed_with_the_reason_and_the_others_are_shown(good, odd):
-    os.mkfifo(odd.folder / "ranks" / "1.json")
-    for name in ("²", "٣", "00", "-1", "1" * 5000, "9999999999999"):
-        (odd.folder / "ranks" / f"{name[:200]}.json").touch()
     replaced(odd.manifest_path, os.mkfifo)
     done = operant("runs")
     assert done.returncode == 0, done.stderr
@@ -118,12 +115,6 @@ def test_a_run_that_cannot_be_looked_at_is_unreadable_and_says_why(good, odd):
     statuses = {status["run"]: status for status in json.loads(done.stdout)}
     assert statuses[good.id]["state"] == "finished"
     assert "lock: not a regular file" in statuses[odd.id]["message"]
-
-
-def test_ranks_count_where_they_can_be_ranks(odd):
-    for name in ("2", "²", "007", "-1", str(1 << 20), "9" * 100):
-        (odd.folder / "ranks" / f"{name}.json").touch()
-    assert odd.ranks() == [0, 2]
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from operant.shared.page.rank_place import page_path
 from operant.shared.processes.lock import RECORDER, RunLock
 from operant.shared.runs import removal
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.removal import (
     check_can_be_removed,
     remove_leftovers,
@@ -22,6 +21,7 @@ from operant.shared.runs.removal import (
 )
 from operant.shared.runs.run_folder import Run, create_run, runs_folder
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 
 def test_a_run_goes_whole_and_the_others_stay():

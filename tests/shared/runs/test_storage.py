@@ -17,9 +17,9 @@ from waiting import wait_for
 from operant.monitor.runs.reading.run_poller import RunPoller
 from operant.shared import MetricsReader, MetricsWriter, PageError
 from operant.shared.runs.find_runs import latest_run, list_runs
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
+from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.slow
 

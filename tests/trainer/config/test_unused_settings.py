@@ -163,9 +163,6 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
         "coef": 0.1, "temperature": 0.2, "discount": 0.5, "embedding_size": 8,
     }.items()},
     "trace.keep": None,
-    "ranks.cut_stragglers": (
-        TINYPHYSICS, ("ranks.cut_stragglers=true",), "stepped in whole rollouts",
-    ),
     "ranks.silent_for_s": None,
     "episodes.keep": (CART_POLE, ("episodes.keep=3",), "no interval of episodes is set"),
     "episodes.max_steps": (CART_POLE, ("episodes.max_steps=3",), "no interval of episodes is set"),

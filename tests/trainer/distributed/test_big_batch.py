@@ -42,12 +42,6 @@ TASKS: dict[str, dict[str, Any]] = {
         "ppo": {"recompute_advantages": "epoch", "normalize_advantages": "rollout",
                 "sampler": "sequential"},
     },
-    # Environments go from rank to rank, with the episodes under way and all that is known of them.
-    "moves": {**SMALL, **NORMALIZED, "moves": True, "iterations": 8},
-    "moves with memory": {**SMALL, **MEMORY, "moves": True, "iterations": 8},
-    "moving agents": {
-        **SMALL, **NORMALIZED, "env": "marine_nav", "moves": True, "iterations": 7,
-    },
     "by advantages": {
         **SMALL, **FEW,
         "ppo": {"sampler": "prioritised", "recompute_advantages": "epoch", "num_minibatches": 3},

@@ -25,11 +25,6 @@ TASKS: dict[str, dict[str, Any]] = {
     "not normalised": {**ONCE, "ppo": {"normalize_advantages": "off", "value_clip": 0.1}},
     # Several agents an environment, which retire: dead steps.
     "agents": {**ONCE, **NORMALIZED, "env": "marine_nav"},
-    # So small a rate that no rounding decides an action.
-    "moved on the way": {
-        **ONCE, **NORMALIZED, "iterations": 7, "moves": True, "total_env_steps": 3840,
-        "ppo": {"learning_rate": 1e-6},
-    },
     "ended early": {**ONCE, "ppo": EARLY},
     # 24 samples in minibatches of one: most ranks have none of most.
     "without rows": {**ONCE, "rollout_steps": 2, "ppo": {"num_minibatches": 24}},

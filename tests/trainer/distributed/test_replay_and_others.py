@@ -38,8 +38,6 @@ REPLAYED: dict[str, dict[str, Any]] = {
     "dqn": replayed("dqn", "cart_pole", section={"n_step": 3}, normalization={"obs": True}),
     "rainbow": replayed("rainbow", "cart_pole"),  # priorities, noisy layers
     "iqn": replayed("iqn", "cart_pole"),
-    # What each rank remembers of an environment goes with it.
-    "moves with what it replays": replayed("dqn", "cart_pole", moves=True, iterations=8),
     "sac": replayed("sac", "pendulum", replay={"capacity": 240, "priority_exponent": 0.6}),
     "noise that drifts": replayed(
         "td3", "pendulum", section={"exploration": "ornstein_uhlenbeck"}

@@ -48,6 +48,15 @@ def test_nobody_is_lost_while_all_are_well(watches):
         watch.check()
 
 
+def test_the_timings_of_all_ranks_are_known_to_rank_0(watches):
+    for watch in watches[1:]:
+        watch.timing = (1.0, float(watch._rank))
+    deadline = time.monotonic() + 5
+    while len(watches[0].timings) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert watches[0].timings == {1: (1.0, 1.0), 2: (1.0, 2.0)}
+
+
 def test_a_rank_that_says_nothing_is_named_to_all(watches):
     watches[2].close()
     for watch in watches[:2]:

@@ -21,7 +21,6 @@ from operant.trainer.experiment.untrained import make_policy
 NO_GPU = Machine(cores=8, loop_threads=6, no_gpu="PyTorch sees no GPU on this machine")
 GPU = Machine(cores=8, loop_threads=6)
 RANKS = RankLayout(size=4, num_on_machine=2, num_envs=64)
-CUTS = RANKS._replace(cuts_rollouts=True)
 
 MEMORY = "policy.memory.kind=lstm"
 GYM = "env=gymnasium:CartPole-v1"
@@ -111,7 +110,6 @@ def test_what_stays_on_the_processor_beside_a_gpu(overrides, parts):
         (("device=cuda",), RANKS, "cuda graphs gpu_vector pytorch actor"),
         ((MEMORY,), RANKS, "cpu inline vector pytorch sliced"),
         ((GYM,), RANKS, "cpu inline workers ranked stepped"),
-        (("ranks.cut_stragglers=true",), CUTS, "cpu inline vector ranked early_stop"),
         (TINYPHYSICS, RANKS, "cpu inline routes pytorch"),
     ],
 )
@@ -294,9 +292,6 @@ def test_what_this_machine_cannot_do_is_refused(overrides, machine, line):
         (("overlap=true", "env=marine_nav"), "this run is on the processor"),
         (("overlap=true", "cpu_offload=true"), "there are no two rollouts"),
         (("compile=true", "algorithm=dqn"), "gradients are written by hand"),
-        (("ranks.cut_stragglers=true", "algorithm=dqn"), "a few steps at a time"),
-        (("ranks.cut_stragglers=true", GYM), "stepped in whole rollouts"),
-        (("ranks.cut_stragglers=true", "device=cuda"), "as long as was captured"),
         (("num_threads=2", "device=cuda"), "num_threads = 2 is for the processor"),
         ((GYM, "algorithm=dqn", "dqn.noisy_std=0.5", *TWO_GROUPS), "layers are noisy"),
         (
@@ -324,30 +319,12 @@ def test_what_no_machine_can_do_is_refused_in_one_line(overrides, words):
         ((*TINYPHYSICS, "device=cuda"), "env = tinyphysics with device = cuda"),
         ((*TINYPHYSICS, "tinyphysics.engine=tensorrt"), "tinyphysics.engine = tensorrt"),
         ((*TINYPHYSICS, "tinyphysics.precision=half"), "tinyphysics.precision = half"),
-        ((*TINYPHYSICS, "ranks.cut_stragglers=true"),
-         "env = tinyphysics with ranks.cut_stragglers = true"),
     ],
-)  # fmt: skip
+)
 def test_what_several_ranks_do_not_do_yet_is_named(overrides, setting):
     with pytest.raises(ConfigError) as caught:
         check_ranks(make_config({}, overrides), "", 2)
     assert str(caught.value) == f"{setting} does not go with several ranks yet"
-
-
-@pytest.mark.parametrize(
-    ("overrides", "setting"),
-    [
-        ((GYM,), "env = gymnasium:CartPole-v1"),
-        (("algorithm=dqn", "checkpoint.replay=false"), "checkpoint.replay = false"),
-        (("device=cuda",), "device = cuda"),
-    ],
-)
-def test_environments_that_cannot_move_are_named_where_the_split_may_change(overrides, setting):
-    config = make_config({}, overrides)
-    check_ranks(config, "2:1", 2)
-    with pytest.raises(ConfigError) as caught:
-        check_ranks(config, "auto", 2)
-    assert str(caught.value) == f"split = auto with {setting} does not go with several ranks yet"
 
 
 @pytest.mark.parametrize(

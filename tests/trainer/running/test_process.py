@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from operant.shared.errors import ConfigError
-from operant.shared.runs.ranks import read_status
 from operant.shared.runs.run_folder import create_run
-from operant.shared.runs.status import open_page
+from operant.shared.runs.status import open_page, read_status
 from operant.trainer.config.from_values import make_config
 from operant.trainer.running import loop
 from operant.trainer.running.process import run_training

@@ -1,4 +1,4 @@
-"""What a rank measures of itself."""
+"""What a rank measures, and what rank 0 publishes of all."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from operant.trainer.distributed.balance import WorkClock
-from operant.trainer.distributed.process_group import DistributedGroup
+from operant.trainer.config.metrics import rank_metrics
+from operant.trainer.distributed.process_group import DistributedGroup, WaitClock
 from operant.trainer.distributed.split import shares
 from operant.trainer.machine.stopwatch import Stopwatch
-from operant.trainer.running.rank_timing import OwnShare
+from operant.trainer.running.rank_timing import RankTable
 
 
 class Clock:
@@ -49,24 +49,35 @@ def test_a_process_that_is_alone_has_no_such_phase(clock):
     assert "time/all_reduce_s" not in Stopwatch(clock).take()
 
 
-def test_a_rank_tells_its_share_and_how_long_it_waits(clock):
-    ranks = DistributedGroup(1, shares("3:1", 40, 2), lambda _: None)
-    experiment = SimpleNamespace(
-        config=SimpleNamespace(num_envs=40), ranks=ranks, iteration=0, env_steps=0
-    )
+def test_rank_0_publishes_every_rank_at_most_once_a_second(clock):
+    ranks = DistributedGroup(0, shares("3:1", 40, 2), lambda _: None)
+    ranks.watch = SimpleNamespace(timings={1: (1.75, 0.25)})
+    experiment = SimpleNamespace(ranks=ranks, iteration=0)
     stopwatch = Stopwatch(clock)
-    share = OwnShare(experiment, stopwatch)
-    for _ in range(3):
+    table = RankTable(experiment, stopwatch, clock)
+    rows = []
+    for seconds in (2, 2, 0.5):
         with stopwatch.phase("learn"):
-            clock.now_s += 2
-            ranks.clock.waited_s += 0.5
+            clock.now_s += seconds
+            ranks.clock.waited_s += seconds / 4
         experiment.iteration += 1
-        experiment.env_steps += 4000
-        told = share.of_iteration()
-    # 2000 env steps a second, of which a quarter; a quarter of the time in sums
-    assert told == {
-        "rank/num_envs": 10, "rank/env_steps_per_s": 500, "rank/iteration_s": 2,
-        "rank/waiting_fraction": 0.25,
+        rows.append(table.row(2000.0))
+    # three quarters of the environments and of the time
+    assert rows[1] == {
+        "rank/0/num_envs": 30, "rank/0/env_steps_per_s": 1500,
+        "rank/0/work_s": 1.5, "rank/0/wait_s": 0.5,
+        "rank/1/num_envs": 10, "rank/1/env_steps_per_s": 500,
+        "rank/1/work_s": 1.75, "rank/1/wait_s": 0.25,
+    }  # fmt: skip
+    assert rows[2] == {}
+    assert rows[0].keys() == {metric.name for metric in rank_metrics(2)} - {"time/all_reduce_s"}
+
+
+def test_a_rank_whose_timing_is_not_known_yet_has_its_share(clock):
+    ranks = DistributedGroup(0, shares("", 2, 2), lambda _: None)
+    table = RankTable(SimpleNamespace(ranks=ranks, iteration=0), Stopwatch(clock), clock)
+    assert {name for name in table.row(1.0) if "/1/" in name} == {
+        "rank/1/num_envs", "rank/1/env_steps_per_s",
     }  # fmt: skip
 
 
@@ -75,7 +86,7 @@ def test_sums_are_timed(clock):
         clock.now_s += 3
 
     ranks = DistributedGroup(0, shares("", 2, 2), slow)
-    ranks.clock = WorkClock(clock)
+    ranks.clock = WaitClock(clock)
     ranks.sum(torch.ones(1))
     ranks.gather(torch.ones(1))
     assert ranks.clock.waited_s == 6

@@ -15,10 +15,10 @@ from typing import Any
 
 from ....shared.errors import CheckpointError, UsageError
 from ....shared.runs.find_runs import own_runs
-from ....shared.runs.ranks import read_status
 from ....shared.runs.run_folder import PULLED_FROM, Run, create_run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.runs.small_file import read_small
+from ....shared.runs.status import read_status
 from ....shared.text.harmless import harmless_lines, one_line
 from ....shared.text.masking import masked
 from ....shared.text.plain_values import plain
