@@ -85,20 +85,11 @@ ENVS: dict[str, tuple[str, ...]] = {
         *MARINE, "marine_nav.actions=discrete", "marine_nav.num_obstacles=1",
         "marine_nav.noise=false",
     ),
-    "marine_nav, points": (
-        *MARINE, "marine_nav.vessels=kinematic", "marine_nav.num_obstacles=1",
-        "marine_nav.num_vortices=1", "marine_nav.scaled_obs=true",
-    ),
-    "marine_nav, as its authors": (*MARINE, "marine_nav.compatibility=true"),
     "minatar": (
         "env=minatar_asterix", "num_envs=4", "policy.encoder=minatar", "minatar.sticky_actions=0.2",
         "minatar.ramping=false", "minatar.minimal_actions=true", "minatar.max_steps=50",
     ),
-    "marine_nav, a sonar": (
-        "env=marine_nav", "marine_nav.vessels=sonar", "marine_nav.num_robots=1",
-        "marine_nav.min_goal_distance_m=20", "marine_nav.num_obstacles=2",
-        "marine_nav.num_vortices=2", "marine_nav.substeps=5", "marine_nav.boundary=true",
-    ),
+    "marine_nav, currents": (*MARINE, "marine_nav.num_obstacles=2", "marine_nav.num_vortices=2"),
 }  # fmt: skip
 
 IN_NO_PAIRS = {"tqc", "crossq"}  # SAC with other losses of its critics

@@ -87,8 +87,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     **{f"marine_nav.{key}": (CART_POLE, (f"marine_nav.{key}={value}",), "env = marine_nav alone")
        for key, value in {
            "num_robots": 3, "num_obstacles": 1, "num_vortices": 1, "min_goal_distance_m": 9,
-           "curriculum": [], "actions": "discrete", "noise": "false", "scaled_obs": "true",
-           "compatibility": "true", "vessels": "kinematic", "substeps": 5, "boundary": "true",
+           "curriculum": [], "actions": "discrete", "noise": "false",
        }.items()},
     **{f"{env}.{key}": (CART_POLE, (f"{env}.{key}={value}",), f"env = {env} alone")
        for env in ("grid", "mettagrid")

@@ -31,7 +31,6 @@ TINYPHYSICS = (
     "normalization.obs=false",
 )  # fmt: skip
 MARINE_DQN = ("env=marine_nav", "marine_nav.actions=discrete", "algorithm=dqn")
-KINEMATIC = ("env=marine_nav", "marine_nav.vessels=kinematic", "algorithm=dqn")
 WORKERS = ("workers.num_workers=4", "workers.async_factor=2")
 TWO_GROUPS = ("workers.num_workers=auto", "workers.async_factor=2")
 
@@ -71,14 +70,12 @@ ON_A_GPU = [
     (("env=grid",), "graphs gpu_vector pytorch stepped"),  # whose agents all end at once
     (("env=grid", MEMORY), "graphs gpu_vector pytorch stepped"),
     (MARINE_DQN, "graphs gpu_vector pytorch agents"),
-    (KINEMATIC, "graphs gpu_vector pytorch agents"),
     (TINYPHYSICS, "inline routes pytorch"),
 ]
 # Where a GPU is of no use to them.
 NOT_ON_A_GPU = [
     ((GYM,), "inline workers compiled stepped"),
     (("env=marine_nav",), "inline vector compiled compiled"),
-    ((*KINEMATIC, "normalization.obs=true"), "inline vector pytorch sliced"),
     (("device=cpu",), "inline vector compiled compiled"),
 ]
 
