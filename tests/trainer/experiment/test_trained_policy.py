@@ -33,5 +33,5 @@ def test_a_policy_of_quantiles_acts_by_another_part_of_the_return(small_config):
 def test_a_policy_without_quantiles_has_no_risk(small_config):
     config = small_config("algorithm=dqn")
     trained = TrainedPolicy(make_policy(config), config, 1)
-    with pytest.raises(UsageError, match="--risk 0.5: dqn has no quantiles to act by"):
+    with pytest.raises(UsageError, match=r"--risk 0\.5: dqn has no quantiles to act by"):
         act_with_risk(trained, 0.5)
