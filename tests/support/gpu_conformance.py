@@ -100,7 +100,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "rollout": {"fused": ("rollout=fused",)},
     "place": {
         "overlap": ("overlap=true",),
-        "offload": ("cpu_offload=true",),
         "replay on host": ("replay.memory=host",),
     },
     "compile": {"compile": ("compile=true",)},

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from ..distributed.sampler import distributed_sampler
 from ..machine.values import Scalar
-from ..memory.host_obs import HostMinibatches
 from ..memory.rollout import Rollout
-from ..memory.samplers import Drawn, Sampler
+from ..memory.samplers import Sampler
 from ..policies.actor_critic import ActorCritic
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ class Drawable(Protocol):
 
     def at(self, index: Tensor) -> Self:
         """The parts with these numbers."""
-
-    def with_obs(self, obs: Tensor) -> Self: ...
-
-    def places_at(self, index: Tensor) -> Tensor:
-        """The places of these parts' observations in main memory."""
 
 
 D = TypeVar("D", bound=Drawable)
@@ -68,8 +62,8 @@ class Minibatch(Drawable, Protocol):
 
 
 class Minibatches:
-    """Draws minibatches from a rollout's batch, epoch by epoch, and fetches their observations,
-    also if those stay in main memory or if several ranks have the samples.
+    """Draws minibatches from a rollout's batch, epoch by epoch, also if several ranks have the
+    samples.
     """
 
     def __init__(
@@ -86,7 +80,6 @@ class Minibatches:
         self._sampler = distributed_sampler(ranks, sampler, section, normalizes)
         self._num_epochs, self._num_minibatches = section.num_epochs, section.num_minibatches
         self._renews = renews
-        self._fetching: HostMinibatches | None = None
         self.normalized = self._sampler.normalized
         self.state_dict = self._sampler.state_dict
         self.load_state_dict = self._sampler.load_state_dict
@@ -105,15 +98,11 @@ class Minibatches:
 
         def epoch(number: int) -> Iterator[tuple[D, Tensor | None]]:
             nonlocal batch
-            if not number or self._renews != "never":
-                self._draw_from_now(rollout)
             drawn = self._sampler.epoch(batch, self._num_minibatches, progress_fraction)
-            fetched = self._with_obs(rollout, drawn, batch.places_at)
-            for count, (index, weights, obs) in enumerate(fetched):
+            for count, (index, weights) in enumerate(drawn):
                 if renewed and self._renews == "minibatch" and (number or count):
                     batch = renewed()
-                minibatch = batch.at(index)
-                yield minibatch if obs is None else minibatch.with_obs(obs), weights
+                yield batch.at(index), weights
 
         self._sampler.begin(rollout)
         for number in range(self._num_epochs):
@@ -125,35 +114,12 @@ class Minibatches:
         """A minibatch of the first parts, without random numbers."""
         size = batch.num_parts // min(self._num_minibatches, batch.num_parts)
         index = torch.arange(size, device=rollout.rewards.device)
-        return batch.at(index).with_obs(rollout.obs_at(batch.places_at(index)))
-
-    def _draw_from_now(self, rollout: Rollout) -> None:
-        """The device has everything by now that minibatches are drawn from."""
-        if rollout.places is not None:
-            self._host_minibatches(rollout).draw_from_now()
-
-    def _with_obs(
-        self, rollout: Rollout, drawn: Drawn, places_at: Callable[[Tensor], Tensor]
-    ) -> Iterator[tuple[Tensor, Tensor | None, Tensor | None]]:
-        """The minibatches `drawn` with their observations [..., D], or None if the batch already
-        has observations. `places_at` is that of `HostMinibatches.of`.
-        """
-        if rollout.places is None:
-            for index, weights in drawn:
-                yield index, weights, None
-        else:
-            yield from self._host_minibatches(rollout).of(drawn, places_at)
-
-    def _host_minibatches(self, rollout: Rollout) -> HostMinibatches:
-        if self._fetching is None:
-            most_samples = rollout.rewards.numel() // self._num_minibatches
-            self._fetching = HostMinibatches(rollout, most_samples)
-        return self._fetching
+        return batch.at(index)
 
 
 class Batch(NamedTuple):
-    """Samples to learn from; the first dimension of each tensor is [B]. If observations stay in
-    main memory, `obs` [B] are their places until a minibatch replaces them.
+    """Samples to learn from; the first dimension of each tensor is [B]. `obs` may be the numbers
+    of observations, as `Observations` has them.
     """
 
     obs: Tensor
@@ -204,12 +170,6 @@ class Batch(NamedTuple):
     def with_advantages(self, advantages: Tensor) -> Batch:
         return self._replace(advantages=advantages)
 
-    def with_obs(self, obs: Tensor) -> Batch:
-        return self._replace(obs=obs)
-
-    def places_at(self, index: Tensor | slice) -> Tensor:
-        return self.obs[index]
-
 
 class Evaluation(NamedTuple):
     """The current policy's results for a minibatch: `outputs` [B, O] of the distribution and
@@ -234,7 +194,7 @@ class Observations:
     def seen(self, rollout: Rollout) -> Tensor:
         """Observations [T, N, D], or their numbers [T, N]."""
         if not self.looks_up:
-            return rollout.obs_or_places
+            return rollout.obs[:-1]
         self._flat = rollout.obs.flatten(0, 1)
         shape = rollout.rewards.shape
         return torch.arange(shape.numel(), dtype=torch.int32).view(shape)

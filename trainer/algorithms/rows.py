@@ -80,13 +80,6 @@ class Rows(NamedTuple):
         """The rows with more tensors [L, R, ...] for auxiliary losses."""
         return self._replace(samples=self.samples._replace(extra={**self.extra, **extra}))
 
-    def with_obs(self, obs: Tensor) -> Rows:
-        return self._replace(samples=self.samples._replace(obs=obs))
-
-    def places_at(self, index: Tensor | slice) -> Tensor:
-        """The places of these rows' observations in main memory [L, size]."""
-        return self.samples.obs[:, index]
-
 
 class RowEvaluator:
     """Like `StepEvaluator`, for rows: outputs and values depend on the recurrent state."""
@@ -156,7 +149,7 @@ class RowEvaluator:
         def value_of(obs: Tensor, states: Tensor) -> Tensor:
             return policy.values(policy.step(obs, states)[0])
 
-        last = value_of(rollout.on_device(rollout.obs[-1]), known[-1]).unsqueeze(0)
+        last = value_of(rollout.obs[-1], known[-1]).unsqueeze(0)
         next_values = torch.cat([rollout.values[1:], last])
         rollout.next_values.copy_(rollout.with_final_values(next_values, value_of, known))
 
@@ -176,7 +169,7 @@ class RowEvaluator:
         rows = rows_of(rollout)
 
         def of(some: slice) -> tuple[Tensor, ...]:
-            obs = rollout.obs_at(rows.samples.obs[:, some])
+            obs = rows.samples.obs[:, some]
             parts: tuple[Tensor, ...] = self._policy.over_rows(
                 obs, rows.states[some], rows.resets[:, some]
             )
@@ -212,7 +205,7 @@ def rows_of(
 
     values = rollout.values
     samples = Batch(
-        rollout.obs_or_places if seen is None else seen, rollout.actions, rollout.log_probs,
+        rollout.obs[:-1] if seen is None else seen, rollout.actions, rollout.log_probs,
         values if advantages is None else advantages, values if returns is None else returns,
         values, policy_weights, extra or {},
     ).each(cut)  # fmt: skip

@@ -129,12 +129,10 @@ class Collector:
         tick: Callable[[], None] = lambda: None,
         num_threads: Callable[[], int] = available_cores,
         each: Each = map,
-        obs_on_host: bool = False,
         ranks: ProcessGroup = LOCAL,
     ) -> None:
         """`tick` is called after every step; `num_threads` share the environments, and `each` goes
-        through pieces of what the policy has to do. `obs_on_host` is `Rollout.empty`'s. The
-        environments are those of one of `ranks`.
+        through pieces of what the policy has to do. The environments are those of one of `ranks`.
         """
         self.envs, self._policy, self._tick = envs, policy, tick
         self._num_threads, self._each, self._ranks = num_threads, each, ranks
@@ -144,7 +142,7 @@ class Collector:
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy,
             has_dead_steps=envs.has_dead_steps or self.may_be_cut,
-            obs_on_host=obs_on_host, obs_type=obs_type(envs.spec),
+            obs_type=obs_type(envs.spec),
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
         # With memory a value is little beside the features that it is made from, which are here.

@@ -207,7 +207,7 @@ def make_collector(
     collector: CollectsRollouts = collector_class(
         envs, policy, config.rollout_steps, part_seed(config, "collector"),
         tick=threads.call_tick, num_threads=threads.count, each=threads.each,
-        obs_on_host=config.cpu_offload, ranks=ranks,
+        ranks=ranks,
     )  # fmt: skip
     return collector
 

@@ -59,9 +59,7 @@ def make_parts(plan: Plan, device: torch.device, ranks: ProcessGroup = LOCAL) ->
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
         return evaluate(copied, spec, num_episodes, config.seed, limit, progress, gamma)
 
-    more: dict[str, Any] = {"obs_on_host": True} if config.cpu_offload else {}
-    if ranks.size > 1:
-        more["ranks"] = ranks
+    more: dict[str, Any] = {"ranks": ranks} if ranks.size > 1 else {}
     overlaps = plan.executor == "overlapping_graphs"
     acting: Any = policy
     if overlaps:

@@ -32,7 +32,6 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "num_envs": (TINYPHYSICS, ("num_envs=66",), "multiple of tinyphysics.rollouts_per_route = 4"),
     "rollout_steps": (TINYPHYSICS, ("rollout_steps=100",), "rollout_steps = 100: .* use 400"),
     "rollout": (CART_POLE, ("rollout=fused", "device=cpu"), "rollout = fused is for a GPU"),
-    "cpu_offload": (CART_POLE_DQN, ("cpu_offload=true",), "dqn learns from replay"),
     "overlap": (CART_POLE_PQN, ("overlap=true",), "only ppo has one"),
     "compile": (CART_POLE_DQN, ("compile=true",), "only ppo and pqn are compiled"),
     "total_env_steps": None,

@@ -214,7 +214,6 @@ def test_a_second_process_compiles_where_that_saves_time(overrides, machine, ran
     ("overrides", "ranks", "not_captured"),
     [
         ((), None, ()),
-        (("cpu_offload=true",), None, ("learn", "remember")),
         (("device=cuda",), RANKS, ("learn", "remember")),
     ],
 )
@@ -227,7 +226,6 @@ def test_what_asks_the_host_is_in_no_graph(overrides, ranks, not_captured):
     [
         (("policy.precision=bfloat16",), "because of policy.precision = bfloat16"),
         (("policy.encoder=hosted_envs:Any",), "because of policy.encoder = hosted_envs:Any"),
-        (("cpu_offload=true",), "cpu_offload saves nothing"),
         (("compile=true",), "compile has no effect"),
         (("algorithm=dqn", "replay.memory=host"), "replay.memory = host changes nothing"),
     ],
@@ -280,16 +278,12 @@ def test_what_this_machine_cannot_do_is_refused(overrides, machine, line):
         ((MEMORY, "algorithm=pqn"), "pqn learns policies without memory"),
         ((MEMORY, *TINYPHYSICS), "steered by a policy without memory"),
         ((MEMORY, "policy.precision=bfloat16"), "policy.memory.kind = lstm it is float32"),
-        (("cpu_offload=true", "algorithm=dqn"), "dqn learns from replay"),
-        (("cpu_offload=true", *TINYPHYSICS), "keeps its rollouts where its model is"),
-        (("cpu_offload=true", "rollout=fused"), "writes all observations on the GPU"),
         (("overlap=true", "algorithm=pqn"), "pqn has no importance ratio"),
         (("overlap=true", "kickstart.teachers=['a']", "kickstart.act_prob=0.5"), "act_prob = 0"),
         (("overlap=true", *TINYPHYSICS), "where its model is, in turn"),
         (("overlap=true", "device=cpu"), "device = cpu is on the processor"),
         (("overlap=true", GYM), "gymnasium:CartPole-v1 is on the processor"),
         (("overlap=true", "env=marine_nav"), "this run is on the processor"),
-        (("overlap=true", "cpu_offload=true"), "there are no two rollouts"),
         (("compile=true", "algorithm=dqn"), "gradients are written by hand"),
         (("ranks.cut_stragglers=true", "algorithm=dqn"), "a few steps at a time"),
         (("ranks.cut_stragglers=true", GYM), "stepped in whole rollouts"),
@@ -313,7 +307,6 @@ def test_what_no_machine_can_do_is_refused_in_one_line(overrides, words):
 @pytest.mark.parametrize(
     ("overrides", "setting"),
     [
-        (("cpu_offload=true",), "cpu_offload = true"),
         (("compile=true",), "compile = true"),
         (("overlap=true",), "overlap = true"),
         (("rollout=fused",), "rollout = fused"),

@@ -96,7 +96,7 @@ class Kickstart(AuxiliaryLoss):
         return torch.cat([self._outputs_of(i, rollout) for i in range(len(self._teachers))], -1)
 
     def _outputs_of(self, number: int, rollout: Rollout) -> Tensor:
-        teacher, obs = self._teachers[number], rollout.on_device(rollout.obs[:-1])
+        teacher, obs = self._teachers[number], rollout.obs[:-1]
         if isinstance(teacher, RecurrentActorCritic):
             resets, state = rollout.resets(), self._states[number]
             parts = teacher.over_rows(obs, state, resets)
