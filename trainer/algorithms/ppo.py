@@ -295,9 +295,6 @@ class PPO(OnPolicy):
         self._gradient(minibatch, coefficients)
         self.load_state_dict(state)  # this minibatch has advanced the random numbers
 
-    def take_notices(self) -> list[str]:
-        return super().take_notices() + self.gradient.take_notices()
-
     def state_dict(self) -> State:
         state = {**super().state_dict(), **self.minibatches.state_dict()}
         for auxiliary in self.auxiliary_losses:
