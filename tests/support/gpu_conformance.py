@@ -190,7 +190,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "actor": {"delayed": ("own.policy_delay=4",), "at once": ("own.policy_delay=1",)},
     "squash": {"arctan": ("own.squash=arctan",)},
     "exploration": {
-        "drifting": ("own.exploration=ornstein_uhlenbeck", "own.exploration_std=0.2"),
         "by state": ("own.exploration=state_dependent", "own.exploration_std=0.2"),
         "more noise": ("own.exploration_std=0.3",),
     },

@@ -164,8 +164,6 @@ class Collector:
             self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
             one_torch_thread()
             self._after(t, states)
-            if policy.has_lasting_noise:
-                policy.forget(rollout.terminated[t] | rollout.truncated[t])
             self.env_steps_under_way += self.envs.num_rows
             self._tick()
             if self._is_cut_after(t + 1):
@@ -281,7 +279,7 @@ def needs_one_piece(policy: Any) -> bool:
     """Whether a policy must choose the actions of all rows at once, because it explores with noise
     that it keeps for each row.
     """
-    return bool(policy.has_lasting_noise or getattr(policy, "is_noisy", False))
+    return bool(getattr(policy, "is_noisy", False))
 
 
 def pieces_of(envs: Any, policy: Policy) -> list[slice]:

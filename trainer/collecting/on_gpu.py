@@ -124,12 +124,9 @@ class CudaCollector:
 
     def _after(self, t: int, states: Tensor) -> None:
         """Forget the episodes that ended in step `t`."""
-        rollout, policy = self.rollout, self._policy
         self._states.after(t, states)
         if self.teachers:
             self.teachers.after(t)
-        if policy.has_lasting_noise:
-            policy.forget(rollout.terminated[t] | rollout.truncated[t])
 
     def _transitions(self, t: int) -> Transitions:
         """The memory of step `t`."""

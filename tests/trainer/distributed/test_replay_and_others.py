@@ -41,9 +41,7 @@ REPLAYED: dict[str, dict[str, Any]] = {
     # What each rank remembers of an environment goes with it.
     "moves with what it replays": replayed("dqn", "cart_pole", moves=True, iterations=8),
     "sac": replayed("sac", "pendulum", replay={"capacity": 240, "priority_exponent": 0.6}),
-    "noise that drifts": replayed(
-        "td3", "pendulum", section={"exploration": "ornstein_uhlenbeck"}
-    ),
+    "td3": replayed("td3", "pendulum"),
     "noise by the state": replayed(
         "sac", "pendulum", section={"exploration": "state_dependent"}
     ),

@@ -184,7 +184,6 @@ def test_a_rank_has_workers_for_its_own_environments_and_its_part_of_the_cores()
 @pytest.mark.parametrize(
     "noise",
     [
-        (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=ornstein_uhlenbeck"),
         (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=state_dependent"),
         (GYM, "algorithm=dqn", "dqn.noisy_std=0.5"),
     ],
@@ -291,7 +290,7 @@ def test_what_this_machine_cannot_do_is_refused(overrides, machine, line):
         (("num_threads=2", "device=cuda"), "num_threads = 2 is for the processor"),
         ((GYM, "algorithm=dqn", "dqn.noisy_std=0.5", *TWO_GROUPS), "layers are noisy"),
         (
-            (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=ornstein_uhlenbeck", *TWO_GROUPS),
+            (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=state_dependent", *TWO_GROUPS),
             "noise that lasts from step to step; use 1",
         ),
     ],
