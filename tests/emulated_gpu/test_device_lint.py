@@ -26,7 +26,6 @@ SWITCHES = {
     "contrastive": {"policy": {"memory": {"kind": "gru"}}, "contrastive": {"coef": 0.1}},
     "prioritised": {"ppo": {"sampler": "prioritised"}},
     "kl-stop": {"ppo": {"target_kl": 0.01}},
-    "recomputed": {"ppo": {"recompute_advantages": "minibatch", "recompute_returns": True}},
     "pieces": {"ppo": {"max_minibatch_size": 2048}},
 }
 FROM_REPLAY = {

@@ -152,7 +152,6 @@ OVERLAPPING = {
     "plain": ("ppo.learning_rate_schedule=linear",),
     "normalised": ("normalization.obs=true", "ppo.target_kl=0.01"),
     "memory": ("policy.memory.kind=lstm", "policy.memory.horizon=16", "num_envs=64"),
-    "anew": ("ppo.recompute_advantages=epoch",),
     "fused": ("rollout=fused",),
 }
 

@@ -142,11 +142,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
         "over rollouts": ("own.normalize_advantages=rollout", "own.gae_lambda=0.8"),
         "as they are": ("own.normalize_advantages=off",),
     },
-    "recomputed": {
-        "recomputed each epoch": ("own.recompute_advantages=epoch", "own.recompute_returns=true"),
-        "recomputed each minibatch": ("own.recompute_advantages=minibatch", "own.rho_clip=1.2",
-                                "own.c_clip=0.8"),
-    },
     "KL": {"KL stop": ("own.target_kl=0.001",)},
     "pieces": {"pieces": ("own.max_minibatch_size=24",)},
     "clipping": {
@@ -161,7 +156,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
             "kickstart.value_coef=0.1", "kickstart.until_fraction=0.6",
             "kickstart.fade_fraction=0.3",
         ),
-        "teachers act": (f"kickstart.teachers=['{TEACHER}']", "kickstart.act_prob=0.5"),
     },
     "lambda": {"lambda": ("own.q_lambda=0.3",)},
     "random actions": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -43,10 +43,6 @@ class Minibatch(Drawable, Protocol):
     def advantages(self) -> Tensor: ...
 
     @property
-    def policy_weights(self) -> Tensor | None:
-        """Importance weights of samples in the policy's loss; None if only the policy acted."""
-
-    @property
     def extra(self) -> Mapping[str, Tensor]:
         """Tensors for auxiliary losses, by the losses' names."""
 
@@ -72,14 +68,10 @@ class Minibatches:
         section: PPOConfig | PQNConfig,
         ranks: ProcessGroup,
         normalizes: bool = False,
-        renews: Literal["never", "epoch", "minibatch"] = "never",
     ) -> None:
-        """`normalizes` says whether advantages are normalised over each minibatch, and `renews`
-        when they are computed again.
-        """
+        """`normalizes` says whether advantages are normalised over each minibatch."""
         self._sampler = distributed_sampler(ranks, sampler, section, normalizes)
         self._num_epochs, self._num_minibatches = section.num_epochs, section.num_minibatches
-        self._renews = renews
         self.normalized = self._sampler.normalized
         self.state_dict = self._sampler.state_dict
         self.load_state_dict = self._sampler.load_state_dict
@@ -89,26 +81,15 @@ class Minibatches:
         rollout: Rollout,
         batch: D,
         progress_fraction: Scalar,
-        renewed: Callable[[], D] | None = None,
     ) -> Iterator[Iterator[tuple[D, Tensor | None]]]:
         """The epochs of an update: each yields minibatches of `batch` and the weights of their
-        parts in the policy's loss, None if all weights are 1. `renewed` returns the batch with
-        advantages of the current policy.
+        parts in the policy's loss, None if all weights are 1.
         """
 
-        def epoch(number: int) -> Iterator[tuple[D, Tensor | None]]:
-            nonlocal batch
-            drawn = self._sampler.epoch(batch, self._num_minibatches, progress_fraction)
-            for count, (index, weights) in enumerate(drawn):
-                if renewed and self._renews == "minibatch" and (number or count):
-                    batch = renewed()
-                yield batch.at(index), weights
-
         self._sampler.begin(rollout)
-        for number in range(self._num_epochs):
-            if renewed and self._renews == "epoch" and number:
-                batch = renewed()
-            yield epoch(number)
+        for _ in range(self._num_epochs):
+            drawn = self._sampler.epoch(batch, self._num_minibatches, progress_fraction)
+            yield ((batch.at(index), weights) for index, weights in drawn)
 
     def first(self, rollout: Rollout, batch: D) -> D:
         """A minibatch of the first parts, without random numbers."""
@@ -128,7 +109,6 @@ class Batch(NamedTuple):
     advantages: Tensor
     returns: Tensor
     values: Tensor
-    policy_weights: Tensor | None = None  # in the policy's loss, if teachers acted too
     extra: Mapping[str, Tensor] = {}  # tensors for auxiliary losses, by name
 
     @property
@@ -146,9 +126,8 @@ class Batch(NamedTuple):
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
         """A batch with `change` applied to every tensor."""
         obs, actions, log_probs, advantages, returns, values = map(change, self[:6])
-        weights = None if self.policy_weights is None else change(self.policy_weights)
         extra = {name: change(x) for name, x in self.extra.items()}
-        return Batch(obs, actions, log_probs, advantages, returns, values, weights, extra)
+        return Batch(obs, actions, log_probs, advantages, returns, values, extra)
 
     def valid_of(self, x: Tensor) -> Tensor:
         """All samples of x [B, ...]: all of them count."""
@@ -216,7 +195,6 @@ class StepEvaluator:
         rollout: Rollout,
         advantages: Tensor,
         returns: Tensor,
-        policy_weights: Tensor | None = None,
         extra: Mapping[str, Tensor] | None = None,
     ) -> Batch:
         """The batch that minibatches are drawn from; every tensor is [T, N, ...], of the rollout's
@@ -224,7 +202,7 @@ class StepEvaluator:
         """
         samples = Batch(
             self._observations.seen(rollout), rollout.actions, rollout.log_probs, advantages,
-            returns, rollout.values, policy_weights, extra or {},
+            returns, rollout.values, extra or {},
         )  # fmt: skip
         return samples.each(rollout.valid_of)
 
@@ -244,13 +222,3 @@ class StepEvaluator:
         values, next_values = rollout.values_by(self._policy.values)
         rollout.values.copy_(values)
         rollout.next_values.copy_(next_values)
-
-    def log_probs(self, rollout: Rollout) -> Tensor:
-        """Log-probabilities [T, N] of the rollout's actions by the current policy."""
-        policy = self._policy
-
-        def of(obs: Tensor, actions: Tensor) -> Tensor:
-            return policy.distribution.log_prob_and_entropy(policy.outputs(obs), actions)[0]
-
-        obs, actions = rollout.obs[:-1].flatten(0, 1), rollout.actions.flatten(0, 1)
-        return rollout.in_pieces(of, obs, actions).view_as(rollout.log_probs)

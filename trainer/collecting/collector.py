@@ -22,7 +22,6 @@ from ..policies.recurrent_actor_critic import RecurrentActorCritic
 from ..spaces import obs_type
 
 if TYPE_CHECKING:
-    from ..algorithms.auxiliary.acting_teachers import ActingTeachers
     from ..envs import AnyEnvs
 
 
@@ -117,7 +116,6 @@ class Collector:
 
     loops: Sequence[Any] = ()
     details: Metrics = MappingProxyType({})
-    teachers: ActingTeachers | None = None  # who take some of the steps
     may_be_cut = False  # some steps of a rollout may be dead whatever the environment
 
     def __init__(
@@ -179,8 +177,6 @@ class Collector:
         """The noise of all steps of a rollout: that of a step is the one of its place [t, n] among
         the rows of all ranks.
         """
-        if self.teachers:
-            self.teachers.begin(self._steps_before)
         steps, num_rows = self.rollout.rewards.shape
         shape = (steps, self._ranks.global_size(num_rows))
         return self._ranks.my_slice(self._policy.noise(shape, self._generator), 1)
@@ -201,10 +197,7 @@ class Collector:
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """As the policy's, in step `t` of some rows."""
         obs, states = self.rollout.obs[t, rows], self._states.before(t, rows)
-        if self.teachers:
-            acted = self.teachers.act_step(t, obs, noise, states, rows)
-        else:
-            acted = self._policy.act_step(obs, noise, states)
+        acted = self._policy.act_step(obs, noise, states)
         if self._with_memory:
             self.rollout.values[t, rows] = self._with_memory.values_of_states(acted[2])
         return acted
@@ -214,8 +207,6 @@ class Collector:
         if self._with_memory:
             self._value_finals(t, states, rows)
         self._states.after(t, states, rows)
-        if self.teachers:
-            self.teachers.after(t, rows)
 
     def _value_finals(self, t: int, states: Tensor, rows: slice) -> None:
         """Fill in the values of what step `t` led to where a time limit cut an episode short."""

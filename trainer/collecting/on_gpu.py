@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from ..algorithms.algorithm import Metrics
-from ..algorithms.auxiliary.acting_teachers import ActingTeachers
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.states import gather_state, slice_state
 from ..envs.bindings import num_agents, step_range
@@ -47,7 +46,6 @@ class CudaCollector:
     loops: Sequence[Any] = ()
     resumes_exactly = True
     env_steps_under_way = 0  # only the device knows
-    teachers: ActingTeachers | None = None  # who take some of the steps
 
     def __init__(
         self,
@@ -85,8 +83,6 @@ class CudaCollector:
         rollout = self.rollout
         rollout.obs[0].copy_(rollout.obs[-1])
         self._num_truncated.zero_()
-        if self.teachers:
-            self.teachers.begin(self._steps_before)
         self._steps(len(rollout.rewards))
         self._steps_before += len(rollout.rewards)
         return rollout
@@ -102,15 +98,12 @@ class CudaCollector:
         self._after(t, states)
 
     def _choose(self, t: int) -> Tensor:
-        """The actions of step `t`, the policy's or a teacher's; returns the next states."""
+        """The policy's actions of step `t`; returns the next states."""
         envs, rollout = self.envs, self.rollout
         noise = self._noise.view(envs.num_rows, -1)
         NOISE.launch(envs.num_rows, noise, self._steps_before, t, self._row_source)
         arguments = (self.rollout.obs[t], self._noise, self._states.before(t))
-        if self.teachers:
-            actions, log_probs, states = self.teachers.act_step(t, *arguments)
-        else:
-            actions, log_probs, states = self._policy.act_step(*arguments)
+        actions, log_probs, states = self._policy.act_step(*arguments)
         rollout.remember(t, actions, log_probs)
         return states
 
@@ -125,8 +118,6 @@ class CudaCollector:
     def _after(self, t: int, states: Tensor) -> None:
         """Forget the episodes that ended in step `t`."""
         self._states.after(t, states)
-        if self.teachers:
-            self.teachers.after(t)
 
     def _transitions(self, t: int) -> Transitions:
         """The memory of step `t`."""
@@ -202,17 +193,13 @@ class ActorCollector(CudaCollector):
         self._act_and_step_from(t, self._policy.outputs(self.rollout.obs[t]))
 
     def _act_and_step_from(self, t: int, outputs: Tensor) -> None:
-        envs, rollout, teachers = self.envs, self.rollout, self.teachers
-        acting = teachers.acting(t, self.rollout.obs[t], outputs) if teachers else outputs
+        envs, rollout = self.envs, self.rollout
         self._act_and_step.launch(
             envs.num_envs, envs.state, envs.totals, envs.source,
-            acting, self._table, self._steps_before, t,
+            outputs, self._table, self._steps_before, t,
             rollout.actions[t], self._env_actions, rollout.log_probs[t], self._transitions(t),
             rollout.final_obs, self._num_truncated,
         )  # fmt: skip
-        if teachers:
-            rollout.log_probs[t] = teachers.log_probs(t, outputs, rollout.actions[t])
-            teachers.after(t)
 
 
 class RecurrentActorCollector(ActorCollector):

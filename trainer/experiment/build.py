@@ -161,7 +161,6 @@ def processor_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -
     except BaseException:  # such as a worker that cannot begin its first episode
         envs.close()
         raise
-    algorithm.attach(collector)
 
     def play(num_episodes: int, progress: Progress) -> Evaluation:
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps

@@ -66,7 +66,6 @@ def make_parts(plan: Plan, device: torch.device, ranks: ProcessGroup = LOCAL) ->
         acting = make_policy(local_config)
         acting.to_device(device)
     collector: Any = COLLECTORS[plan.collector](envs, acting, config.rollout_steps, **more)
-    algorithm.attach(collector)
     if overlaps:
         collector = LaggingCollector(collector, acting, policy)
     return Parts(algorithm, collector, play, ranks.notices)

@@ -150,10 +150,6 @@ def _overlap(config: TrainConfig, device: str) -> Iterator[str]:
             f"{key}: {config.algorithm} has no importance ratio to the policy that acted, one "
             "update before; only ppo has one"
         )
-    elif config.table("kickstart").act_prob > 0:
-        yield (
-            f"{key}: teachers with kickstart.act_prob act as far as the run is; use act_prob = 0"
-        )
     if env in LEARNED_ENV_NAMES:
         yield f"{key}: {env} collects and learns where its model is, in turn; use false"
     if is_hosted(env):

@@ -41,9 +41,7 @@ class Rollout:
     on: the first of each row that it learns from in one piece. None where there is no memory.
 
     `log_probs` [T, N] are of the actions, `values` and `next_values` [T, N] of the states acted in
-    and of those that the steps led to, where the algorithm has such. Where `others_acted` as well
-    these are still the policy's own log-probabilities, and `behaviour_log_probs` [T, N] are those
-    by all who might have acted; `teacher_outputs` [T, N, ...] is what teachers said.
+    and of those that the steps led to, where the algorithm has such.
     """
 
     obs: Tensor
@@ -58,9 +56,6 @@ class Rollout:
     valid: Tensor | None = None
     states: Tensor | None = None
     finals_in_order: bool = False
-    behaviour_log_probs: Tensor | None = None
-    teacher_outputs: Tensor | None = None
-    others_acted: bool = False
     has_values: bool = False  # whoever collects fills them in as well
 
     @classmethod
@@ -154,15 +149,11 @@ class Rollout:
         """The observations that count, as [B, D] of at most `MOST_AT_ONCE`."""
         return iter(torch.split(self.valid_of(self.obs[:-1]), MOST_AT_ONCE))
 
-    def in_pieces(
-        self, of: Callable[..., Tensor], obs: Tensor, besides: Tensor | None = None
-    ) -> Tensor:
-        """What `of` finds [B, ...] for observations [B, D], and what lies `besides` them [B, ...]:
-        of at most `MOST_AT_ONCE` at a time.
+    def in_pieces(self, of: Callable[[Tensor], Tensor], obs: Tensor) -> Tensor:
+        """What `of` returns [B, ...] for observations [B, D], of which it gets at most
+        `MOST_AT_ONCE` at a time.
         """
-        parts = [obs] if besides is None else [obs, besides]
-        pieces = (torch.split(part, MOST_AT_ONCE) for part in parts)
-        found = [of(*piece) for piece in zip(*pieces, strict=True)]
+        found = [of(piece) for piece in torch.split(obs, MOST_AT_ONCE)]
         return found[0] if len(found) == 1 else torch.cat(found)
 
     def values_by(self, value_of: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:

@@ -278,7 +278,6 @@ def test_what_this_machine_cannot_do_is_refused(overrides, machine, line):
         ((MEMORY, *TINYPHYSICS), "steered by a policy without memory"),
         ((MEMORY, "policy.precision=bfloat16"), "policy.memory.kind = lstm it is float32"),
         (("overlap=true", "algorithm=pqn"), "pqn has no importance ratio"),
-        (("overlap=true", "kickstart.teachers=['a']", "kickstart.act_prob=0.5"), "act_prob = 0"),
         (("overlap=true", *TINYPHYSICS), "where its model is, in turn"),
         (("overlap=true", "device=cpu"), "device = cpu is on the processor"),
         (("overlap=true", GYM), "gymnasium:CartPole-v1 is on the processor"),
