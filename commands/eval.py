@@ -41,9 +41,8 @@ DEFAULT_EPISODES = 100
     help="Play the scenarios of this file; for environments with scenario files.",
 )  # fmt: skip
 @click.option(
-    "--risk", metavar="FRACTION|adaptive",
-    help="IQN: act by this lowest fraction of returns; adaptive: choose it by the distance to "
-    "obstacles.",
+    "--risk", metavar="FRACTION", type=click.FloatRange(0, 1, min_open=True),
+    help="IQN: act by this lowest fraction of returns.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -53,7 +52,7 @@ def command(
     checkpoint: str,
     episodes: int | None,
     scenario_file: Path | None,
-    risk: str | None,
+    risk: float | None,
     as_json: bool,
 ) -> None:
     """Evaluate a run's policy over greedy episodes.
@@ -96,7 +95,7 @@ def command(
         print_line("  " + in_words(setting))
 
 
-def _loaded(run: Run, risk: str | None, checkpoint: str) -> tuple[TrainedPolicy, AnySpec]:
+def _loaded(run: Run, risk: float | None, checkpoint: str) -> tuple[TrainedPolicy, AnySpec]:
     """A run's policy, and what it is played in."""
     from ..trainer.envs import env_spec_of
     from ..trainer.experiment.trained_policy import act_with_risk, load_trained
@@ -108,7 +107,7 @@ def _loaded(run: Run, risk: str | None, checkpoint: str) -> tuple[TrainedPolicy,
             "its episodes are routes, which have costs; "
             f"`operant tinyphysics eval --controller {run.id}` plays them"
         )
-    if risk:
+    if risk is not None:
         act_with_risk(trained, risk)
     return trained, env_spec_of(trained.config)
 

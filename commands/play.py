@@ -47,9 +47,8 @@ FILMED_STEPS = 1000
               help="Write one episode to FILE.svg, .gif or .mp4 instead.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(1, 100_000),
               help=f"With --to: env steps at most. Default: {FILMED_STEPS}.")  # fmt: skip
-@click.option("--risk", metavar="FRACTION|adaptive",
-              help="IQN: act by this lowest fraction of returns; adaptive: choose it by the "
-              "distance to obstacles.")  # fmt: skip
+@click.option("--risk", metavar="FRACTION", type=click.FloatRange(0, 1, min_open=True),
+              help="IQN: act by this lowest fraction of returns.")  # fmt: skip
 @theme_option
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters only.")
 def command(
@@ -63,7 +62,7 @@ def command(
     fps: float,
     to: Path | None,
     steps: int | None,
-    risk: str | None,
+    risk: float | None,
     theme: str | None,
     as_ascii: bool,
 ) -> None:
@@ -132,7 +131,7 @@ def _what(
 def _write(
     run: Run | Path,
     path: Path,
-    risk: str | None,
+    risk: float | None,
     checkpoint: str,
     seed: int | None,
     speed: float,
@@ -152,7 +151,7 @@ def _write(
     print_line(f"{path}: {num_frames} frames, {path.stat().st_size / 1000:.0f} kB")
 
 
-def _episodes_of(run: Run | Path, risk: str | None, checkpoint: str) -> Episodes:
+def _episodes_of(run: Run | Path, risk: float | None, checkpoint: str) -> Episodes:
     """Played by the policy of a run's newest checkpoint, here and with one thread; or recorded."""
     if isinstance(run, Path):
         from ..shared.episodes.episode_file import read_episode
@@ -166,6 +165,6 @@ def _episodes_of(run: Run | Path, risk: str | None, checkpoint: str) -> Episodes
 
     with told_where_it_began(run):
         trained = load_trained(run, warn, checkpoint)
-        if risk:
+        if risk is not None:
             act_with_risk(trained, risk)
         return make_episodes(trained)

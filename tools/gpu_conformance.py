@@ -87,20 +87,11 @@ ENVS: dict[str, tuple[str, ...]] = {
         *MARINE, "marine_nav.actions=discrete", "marine_nav.num_obstacles=1",
         "marine_nav.noise=false",
     ),
-    "marine_nav, points": (
-        *MARINE, "marine_nav.vessels=kinematic", "marine_nav.num_obstacles=1",
-        "marine_nav.num_vortices=1", "marine_nav.scaled_obs=true",
-    ),
-    "marine_nav, as its authors": (*MARINE, "marine_nav.compatibility=true"),
     "minatar": (
         "env=minatar_asterix", "num_envs=4", "policy.encoder=minatar", "minatar.sticky_actions=0.2",
         "minatar.ramping=false", "minatar.minimal_actions=true", "minatar.max_steps=50",
     ),
-    "marine_nav, a sonar": (
-        "env=marine_nav", "marine_nav.vessels=sonar", "marine_nav.num_robots=1",
-        "marine_nav.min_goal_distance_m=20", "marine_nav.num_obstacles=2",
-        "marine_nav.num_vortices=2", "marine_nav.substeps=5", "marine_nav.boundary=true",
-    ),
+    "marine_nav, currents": (*MARINE, "marine_nav.num_obstacles=2", "marine_nav.num_vortices=2"),
 }  # fmt: skip
 
 IN_NO_PAIRS = {"tqc", "crossq"}  # SAC with other losses of its critics
@@ -111,7 +102,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "rollout": {"fused": ("rollout=fused",)},
     "place": {
         "overlap": ("overlap=true",),
-        "offload": ("cpu_offload=true",),
         "replay on host": ("replay.memory=host",),
     },
     "compile": {"compile": ("compile=true",)},
@@ -154,11 +144,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
         "over rollouts": ("own.normalize_advantages=rollout", "own.gae_lambda=0.8"),
         "as they are": ("own.normalize_advantages=off",),
     },
-    "recomputed": {
-        "recomputed each epoch": ("own.recompute_advantages=epoch", "own.recompute_returns=true"),
-        "recomputed each minibatch": ("own.recompute_advantages=minibatch", "own.rho_clip=1.2",
-                                "own.c_clip=0.8"),
-    },
     "KL": {"KL stop": ("own.target_kl=0.001",)},
     "pieces": {"pieces": ("own.max_minibatch_size=24",)},
     "clipping": {
@@ -173,7 +158,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
             "kickstart.value_coef=0.1", "kickstart.until_fraction=0.6",
             "kickstart.fade_fraction=0.3",
         ),
-        "teachers act": (f"kickstart.teachers=['{TEACHER}']", "kickstart.act_prob=0.5"),
     },
     "lambda": {"lambda": ("own.q_lambda=0.3",)},
     "random actions": {
@@ -202,7 +186,6 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "actor": {"delayed": ("own.policy_delay=4",), "at once": ("own.policy_delay=1",)},
     "squash": {"arctan": ("own.squash=arctan",)},
     "exploration": {
-        "drifting": ("own.exploration=ornstein_uhlenbeck", "own.exploration_std=0.2"),
         "by state": ("own.exploration=state_dependent", "own.exploration_std=0.2"),
         "more noise": ("own.exploration_std=0.3",),
     },

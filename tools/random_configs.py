@@ -242,12 +242,7 @@ def draw(number: int, seed: int, files: dict[str, str]) -> Case:
         del told["evaluation.max_episode_steps"]
         told |= {"rollout_steps": str(EPISODE_STEPS), "policy.distribution": "beta", **files}
     if env == "marine_nav" and isinstance(source, dict) and choose.random() < 0.5:
-        told |= choose.choice((
-            {"marine_nav.vessels": "sonar", "marine_nav.num_robots": "1",
-             "marine_nav.min_goal_distance_m": "20"},
-            {"marine_nav.vessels": "kinematic", "marine_nav.min_goal_distance_m": "20"},
-            {"marine_nav.actions": "discrete"},
-        ))  # fmt: skip
+        told["marine_nav.actions"] = "discrete"
     if algorithm == "ppo" and env != "tinyphysics" and choose.random() < 0.25:
         told["policy.memory.kind"] = choose.choice(("lstm", "gru"))
     elif not values.get("policy", {}).get("memory"):

@@ -21,13 +21,11 @@ SIZES = {"num_envs": 8192, "rollout_steps": 16}
 SWITCHES = {
     "fused": {"rollout": "fused"},
     "overlap": {"overlap": True},
-    "offload": {"cpu_offload": True},
     "bfloat16": {"policy": {"precision": "bfloat16"}},
     "lstm": {"policy": {"memory": {"kind": "lstm", "horizon": 8}}},
     "contrastive": {"policy": {"memory": {"kind": "gru"}}, "contrastive": {"coef": 0.1}},
     "prioritised": {"ppo": {"sampler": "prioritised"}},
     "kl-stop": {"ppo": {"target_kl": 0.01}},
-    "recomputed": {"ppo": {"recompute_advantages": "minibatch", "recompute_returns": True}},
     "pieces": {"ppo": {"max_minibatch_size": 2048}},
 }
 FROM_REPLAY = {
@@ -83,7 +81,7 @@ def cases():
 CASES = dict(cases())
 # One of each way to learn; the long form has all.
 SHORT = {
-    "ppo-cart_pole", "ppo-kl-stop", "ppo-offload", "pqn-cart_pole", "rainbow-cart_pole",
+    "ppo-cart_pole", "ppo-kl-stop", "pqn-cart_pole", "rainbow-cart_pole",
     "sac-pendulum",
 }  # fmt: skip
 ROWS = dict(device_bytes.rows())
@@ -109,7 +107,7 @@ def test_an_iteration_neither_waits_nor_mixes_devices_nor_computes_in_float64(na
     assert precision in seen.products
     assert seen.products <= {precision, torch.float32}
     assert seen.kept > 2**20
-    assert (seen.pinned > 2**20) == ("offload" in name or "main-memory" in name)
+    assert (seen.pinned > 2**20) == ("main-memory" in name)
 
 
 def read_sum(x):

@@ -2,15 +2,12 @@
 
 | fault | captures | processor | sanitizer | schedules | allocations |
 |---|---|---|---|---|---|
-| a dropped wait_event | | | x | x | |
-| a missing record_stream | | | x | x | |
 | an early .item() | | | x | x | |
 | a fresh tensor in a capture | | x | | x | |
 | a Python number frozen in a graph | | x | | x | |
 | a generator not registered | x | - | | - | - |
 | a host branch | x | - | | - | - |
 | a second stream without a wait | | | x | x | |
-| a pinned buffer reused too early | | | x | x | |
 | an allocation in a replay | | | | | x |
 | a rollout handed over too early | | | x | x | |
 | a rollout written before it is handed over | | | x | x | |
@@ -37,18 +34,9 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.executors import Graphs
 from operant.trainer.experiment.overlapping import LaggingCollector, OverlappingGraphs
 from operant.trainer.machine.staged_values import StagedValues
-from operant.trainer.memory import host_obs
 from operant.trainer.memory.orders_on_gpu import CountedOrders
 
 CUDA = torch.device("cuda")
-
-
-def dropped_wait_event(patch):
-    patch.setattr(torch.cuda.Stream, "wait_event", lambda stream, event: None)
-
-
-def missing_record_stream(patch):
-    patch.setattr(torch.Tensor, "record_stream", lambda tensor, stream: None)
 
 
 def early_item(patch):
@@ -114,21 +102,6 @@ def second_stream_without_wait(patch):
     patch.setattr(StagedValues, "stage", stage_aside)
 
 
-class Impatient(torch.cuda.Event):
-    def synchronize(self):
-        pass
-
-
-def pinned_buffer_reused(patch):
-    make = host_obs._Buffer.__init__
-
-    def make_impatient(self, *arguments):
-        make(self, *arguments)
-        self.was_copied = Impatient()
-
-    patch.setattr(host_obs._Buffer, "__init__", make_impatient)
-
-
 def allocation_in_replay(patch):
     stage = StagedValues.stage
 
@@ -176,19 +149,14 @@ def same_policy_acts_and_learns(patch):
 SCHEDULED = Subject(
     {**SIZES, **PPO, "ppo": {**PPO["ppo"], "learning_rate_schedule": "linear"}}
 )  # fmt: skip
-STAGED, PINNED = SUBJECTS["staged metrics"], SUBJECTS["pinned minibatches"]
-FEW_MINIBATCHES = SUBJECTS["few pinned minibatches"]
-OVERLAPPING = SUBJECTS["overlapping rollouts"]
+STAGED, OVERLAPPING = SUBJECTS["staged metrics"], SUBJECTS["overlapping rollouts"]
 FAULTS = {
-    "a dropped wait_event": (dropped_wait_event, PINNED),
-    "a missing record_stream": (missing_record_stream, FEW_MINIBATCHES),
     "an early .item()": (early_item, STAGED),
     "a fresh tensor in a capture": (fresh_tensor_in_capture, SCHEDULED),
     "a Python number frozen in a graph": (frozen_number, SCHEDULED),
     "a generator not registered": (generator_not_registered, STAGED),
     "a host branch": (host_branch, STAGED),
     "a second stream without a wait": (second_stream_without_wait, STAGED),
-    "a pinned buffer reused too early": (pinned_buffer_reused, PINNED),
     "an allocation in a replay": (allocation_in_replay, STAGED),
     "a rollout handed over too early": (unawaited("_collected"), OVERLAPPING),
     "a rollout written before it is handed over": (unawaited("_handed_over"), OVERLAPPING),
@@ -203,7 +171,7 @@ def _same_operations():
         yield
 
 
-LONG = {"a missing record_stream", "a pinned buffer reused too early", "an allocation in a replay"}
+LONG = {"an allocation in a replay"}
 
 
 def marked(name):
@@ -246,8 +214,6 @@ def marked_if(found):
 
 def num_allocations(subject):
     """In iterations that are replayed, where nothing is done as it stands."""
-    if subject.settings.get("cpu_offload"):
-        return 0
     run = gpu_runs.make_run(make_config(subject.settings), "cuda")
     gpu_runs.iterate(run, 3)
     before = torch.cuda.memory_stats()["allocation.all.allocated"]

@@ -9,9 +9,7 @@ import pytest
 from gpu_subjects import SUBJECTS, differences
 
 FEW, MANY = range(3), range(3, 100)
-SHORT = (
-    "staged metrics", "overlapping rollouts", "pinned minibatches", "few pinned minibatches",
-)  # fmt: skip
+SHORT = ("staged metrics", "overlapping rollouts")
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import pytest
 
 # Each algorithm, each way of being executed, and some of the configurations with many switches;
 # the long form has all.
-ALONE = {"overlap", "offload", "fused", "lstm", "float16", "replay on host", "kickstart"}
+ALONE = {"overlap", "fused", "lstm", "float16", "replay on host", "kickstart"}
 EVERY = 48
 # What the processor's own loops may change in an iteration. They add in another order, so a sum
 # differs in the last bit of a float32. Adam divides by the size of the gradient, so a weight whose

@@ -152,7 +152,6 @@ OVERLAPPING = {
     "plain": ("ppo.learning_rate_schedule=linear",),
     "normalised": ("normalization.obs=true", "ppo.target_kl=0.01"),
     "memory": ("policy.memory.kind=lstm", "policy.memory.horizon=16", "num_envs=64"),
-    "anew": ("ppo.recompute_advantages=epoch",),
     "fused": ("rollout=fused",),
 }
 
@@ -199,52 +198,6 @@ def test_collecting_ahead_is_the_loop_that_acts_one_update_late(config):
             plain.learn()
     torch.cuda.synchronize()
     assert torch.equal(found.policy.flat_parameters, policy.flat_parameters)
-
-
-@pytest.mark.long_rehearsal
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        (),
-        ("ppo.sampler=prioritised", "ppo.max_minibatch_size=2000"),
-        ("policy.memory.kind=lstm", "policy.memory.horizon=16", "normalization.obs=true"),
-        ("ppo.recompute_advantages=epoch", "ppo.target_kl=0.01"),
-        ("algorithm=pqn", "pqn.num_minibatches=8"),
-    ],
-    ids=["plain", "drawn in pieces", "memory", "anew", "pqn"],
-)
-def test_observations_in_main_memory_change_no_bit(overrides):
-    def after(num_iterations, *more):
-        algorithm = [x for x in overrides if x.startswith("algorithm=")]
-        preset = "cart_pole_pqn" if algorithm else "cart_pole_ppo"
-        rest = [x for x in overrides if x not in algorithm]
-        sizes = ["num_envs=1024", "rollout_steps=32", "device=cuda", "policy.precision=float32"]
-        experiment = device_experiment(load_config(preset, [*sizes, *rest, *more]), CUDA)
-        for _ in range(num_iterations):
-            list(experiment.iterate(Stopwatch(), wait=False))
-        list(experiment.finish())
-        return experiment
-
-    without, offloaded = after(6), after(6, "cpu_offload=true")
-    obs = offloaded.collector.rollout.obs
-    assert not obs.is_cuda
-    assert obs.is_pinned()
-    assert torch.equal(obs[:-1], without.collector.rollout.obs[:-1].cpu())
-    assert torch.equal(offloaded.policy.flat_parameters, without.policy.flat_parameters)
-
-
-def test_observations_in_main_memory_take_none_of_the_gpus():
-    def bytes_of_rollout(*more):
-        before = torch.cuda.memory_allocated()
-        sizes = ["num_envs=4096", "rollout_steps=128", "device=cuda"]
-        experiment = device_experiment(load_config("pendulum_ppo", [*sizes, *more]), CUDA)
-        return torch.cuda.memory_allocated() - before, experiment
-
-    on_gpu, first = bytes_of_rollout()
-    in_main, _ = bytes_of_rollout("cpu_offload=true")
-    obs = first.collector.rollout.obs
-    places_and_newest = 4 * 4096 * 128 + 2 * obs[0].numel() * 4
-    assert on_gpu - in_main >= obs.numel() * 4 - places_and_newest - 2**20
 
 
 @pytest.mark.real_gpu  # torch.compile loads its kernels by NVIDIA's own libcuda

@@ -87,20 +87,9 @@ class Subject:
 ON_HOST = {"replay": {"capacity": 240, "memory": "host"}}
 SUBJECTS = {
     "staged metrics": Subject({**SIZES, **PPO}),
-    "pinned minibatches": Subject({**SIZES, **PPO, "cpu_offload": True}),
-    # The host gets as far ahead as it can.
-    "few pinned minibatches": Subject(
-        {
-            **SIZES,
-            **PPO,
-            "cpu_offload": True,
-            "ppo": {"num_minibatches": 1, "num_epochs": 4},
-        }
-    ),
     "pinned replay": Subject({**REPLAY, **ON_HOST}),
     "overlapping rollouts": Subject({**SIZES, **PPO, "overlap": True}),
     "checkpoint": Subject({**SIZES, **PPO, "overlap": True}, checkpoint),
     "checkpoint of pinned memory": Subject({**REPLAY, **ON_HOST}, checkpoint),
-    "checkpoint of pinned rollouts": Subject({**SIZES, **PPO, "cpu_offload": True}, checkpoint),
     "evaluation": Subject({**SIZES, **PPO, "overlap": True}, evaluation),
 }

@@ -54,6 +54,18 @@ def collected(experiment: Experiment) -> Rollout:
     return rollout
 
 
+@torch.no_grad()
+def ratios(experiment: Experiment, rollout: Rollout) -> torch.Tensor:
+    """Probabilities of a rollout's actions by the policy as it is, relative to the kept ones."""
+    evaluator = experiment.algorithm.evaluator
+    evaluation = evaluator.evaluate_actions(
+        evaluator.batch(rollout, rollout.rewards, rollout.rewards)
+    )
+    samples, distribution = evaluation.samples, experiment.policy.distribution
+    log_probs, _ = distribution.log_prob_and_entropy(evaluation.outputs, samples.actions)
+    return (log_probs - samples.log_probs).exp()
+
+
 def num_steps_by_target_kl(make_experiment: Callable[..., Experiment]) -> dict[str, int]:
     """Optimizer steps of an update of five epochs, where each step changes the policy too much, and
     where none does.

@@ -9,7 +9,7 @@ import numpy as np
 
 from operant.trainer.envs.marine_nav.layout import NOISE_SIZE, OBS_SIZE, ROBOT_SIZE
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
-from operant.trainer.envs.marine_nav.world import World, bindings_of, functions_of
+from operant.trainer.envs.marine_nav.world import OBS_SCALE, World, bindings_of, functions_of
 from operant.trainer.jit.compiling import compiled
 from operant.trainer.jit.templates import rebound
 
@@ -35,18 +35,16 @@ def compiled_for(function: Any, world: World) -> Any:
 
 
 class OneWorld:
-    """One world, with everything that a step gives, in the precision of the world."""
+    """One world, with everything that a step gives, in the precision of the world and SI units."""
 
     _compiled: ClassVar[dict[World, Any]] = {}
 
-    def __init__(
-        self, world: World, seed: int = 1, number: int = 0, obs_size: int = OBS_SIZE
-    ) -> None:
+    def __init__(self, world: World, seed: int = 1, number: int = 0) -> None:
         self.world = world
         first = world.first_rows
         rows, dtype = world.robots, world.precision
         self.state = np.zeros((first["state_size"], 1), dtype)
-        self.reward, self.obs = np.zeros(rows, dtype), np.zeros((rows, obs_size), dtype)
+        self.reward, self.obs = np.zeros(rows, dtype), np.zeros((rows, OBS_SIZE), dtype)
         self.terminated, self.valid = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
         self.random = (np.int64(number), np.int64(0), np.uint64(seed), np.uint64(0))
         if world not in self._compiled:
@@ -57,18 +55,18 @@ class OneWorld:
         put_scenario(self.state, 0, scenario, self.world)
         self._inject(noise)
         self._start(self.state, 0, self.random)
-        self._observe(self.state, 0, self.obs)
+        self._see()
 
     def reset(self) -> None:
         self._reset(self.state, 0, self.random)
-        self._observe(self.state, 0, self.obs)
+        self._see()
 
     def step(self, actions: Any, noise: Any = None) -> bool:
         self._inject(noise)
         is_over = self._step(
             self.state, 0, self.random, actions, self.reward, self.terminated, self.valid
         )
-        self._observe(self.state, 0, self.obs)
+        self._see()
         return bool(is_over)
 
     def robots(self, *fields: int) -> Any:
@@ -76,6 +74,11 @@ class OneWorld:
         first = self.world.first_rows["first_robot"]
         blocks = self.state[first : first + self.world.robots * ROBOT_SIZE, 0]
         return blocks.reshape(-1, ROBOT_SIZE)[:, list(fields)].copy()
+
+    def _see(self) -> None:
+        """Write the observations in SI units, as the recordings have them."""
+        self._observe(self.state, 0, self.obs)
+        self.obs /= OBS_SCALE.astype(self.obs.dtype)
 
     def _inject(self, noise: Any) -> None:
         """Noise [R, O + R, 5] of as many robots and obstacles as there are; none where it is None.

@@ -17,12 +17,10 @@ from ..policies.distributions.squashing import SQUASHES
 from ..policies.draws import Kind
 from ..policies.encoded import EncodedCritics
 from ..policies.encoder import is_shared
-from ..policies.exploration import Exploration, make_exploration
 from ..policies.network import Network
 from ..policies.state_dependent import StateDependentNetwork
 from ..returns.losses import LOSSES
 from ..returns.td import td_target
-from ..spaces import Box, Spaces
 from .algorithm import Metrics
 from .loss_scale import make_loss_scale
 from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
@@ -232,14 +230,6 @@ class OffPolicyActorCritic(OffPolicy):
         self.actor_scale.load_state_dict(state["actor_scale"])
         self.critics.flat_parameters.copy_(state["critics"])
         self.target_critics.flat_parameters.copy_(state["target_critics"])
-
-
-def exploration_of(settings: LearnerSettings, spec: Spaces) -> Exploration:
-    """What a configuration adds to the actions of a policy."""
-    section = settings.section
-    assert isinstance(spec.actions, Box)  # as the section's `action_kinds` say
-    size = spec.actions.action_size
-    return make_exploration(section.exploration, settings.num_rows, size, section.exploration_std)
 
 
 def actor_options(settings: LearnerSettings) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, Required, TypedDict
+from typing import Any, ClassVar, NamedTuple, Required, TypedDict
 
 import torch
 from torch import Tensor
@@ -34,12 +34,6 @@ class Options(TypedDict, total=False):
     num_threads: Callable[[], int]
     each: Each
     ranks: ProcessGroup
-
-
-class Collecting(Protocol):
-    """A collector of rollouts, as seen by teachers that take some of the steps."""
-
-    rollout: Rollout
 
 
 class UnderWay(NamedTuple):
@@ -96,10 +90,6 @@ class Algorithm(ABC):
     @abstractmethod
     def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
         """Learn from `rollout`; `progress_fraction` (0 to 1) is a number or a scalar tensor."""
-
-    def attach(self, collector: Collecting) -> None:
-        """Let teachers that act beside the policy take their steps of `collector`'s rollouts."""
-        return
 
     def begin(self) -> None:
         """Before the very first collection, of those that say `begins`."""

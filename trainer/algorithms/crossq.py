@@ -18,7 +18,7 @@ from ..policies.renormalized import RenormCritics, RenormNetwork
 from ..returns.td import soft_value, td_target
 from ..settings.policy import PolicyConfig
 from ..spaces import Spaces
-from .actor_critic import CriticLosses, actor_options, exploration_of
+from .actor_critic import CriticLosses, actor_options
 from .algorithm import Metrics
 from .sac import SAC
 from .settings import LearnerSettings
@@ -56,9 +56,7 @@ class CrossQ(SAC):
 
     @staticmethod
     def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> CrossQActor:
-        exploration = settings.section.exploration
-        added = None if exploration == "policy" else exploration_of(settings, spec)
-        arguments = (spec, settings.policy, settings.normalization.obs, seed, added)
+        arguments = (spec, settings.policy, settings.normalization.obs, seed)
         return CrossQActor(*arguments, **actor_options(settings))
 
     def make_critics(self, seed: int) -> RenormCritics:

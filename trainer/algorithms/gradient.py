@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.reductions import sum_gradient
-from ..machine.device import is_out_of_memory
 from ..machine.threads import Each
 from ..policies.convolutions import has_convolutions
 from ..policies.policy import Policy
@@ -40,9 +39,8 @@ def flat_gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
 class Gradient:
     """Gradients of minibatches by all parameters of a policy.
 
-    A minibatch is divided into pieces of `most_samples` each; 0: one piece. If memory runs out, the
-    size is halved, once. If it `is_shared`, `each` may work on several pieces at once, and large
-    minibatches are always divided.
+    A minibatch is divided into pieces of `most_samples` each; 0: one piece. If it `is_shared`,
+    `each` may work on several pieces at once, and large minibatches are always divided.
     """
 
     def __init__(
@@ -58,8 +56,6 @@ class Gradient:
         self.most_samples, self._is_shared = most_samples, is_shared
         self._each: Each = each if is_shared else map
         self._has_images = has_convolutions(self.parameters)
-        self._has_halved = False
-        self._notices: list[str] = []
 
     def of(
         self,
@@ -91,22 +87,6 @@ class Gradient:
         self, minibatch: Minibatch, gradient_of: Callable[[Minibatch], Sums], in_pieces: InPieces
     ) -> Sums:
         """The sums of `gradient_of` over all pieces: a gradient [P] and other sums."""
-        try:
-            return self._added_up(minibatch, gradient_of, in_pieces)
-        except (RuntimeError, MemoryError) as error:
-            # A failed capture cannot be retried: the error ends the run.
-            if self._has_halved or not is_out_of_memory(error) or is_capturing():
-                raise
-            self._halve(minibatch, error)
-        return self._added_up(minibatch, gradient_of, in_pieces)
-
-    def take_notices(self) -> list[str]:
-        taken, self._notices = self._notices, []
-        return taken
-
-    def _added_up(
-        self, minibatch: Minibatch, gradient_of: Callable[[Minibatch], Sums], in_pieces: InPieces
-    ) -> Sums:
         pieces = self._pieces(minibatch)
         if not pieces:
             return gradient_of(minibatch)
@@ -128,18 +108,6 @@ class Gradient:
         edges = [num_parts * i // count for i in range(count + 1)]
         return [slice(*pair) for pair in pairwise(edges)] if count > 1 else []
 
-    def _halve(self, minibatch: Minibatch, error: Exception) -> None:
-        pieces = self._pieces(minibatch) or [slice(0, minibatch.num_parts)]
-        part_samples = minibatch.advantages.numel() // minibatch.num_parts
-        before = max(piece.stop - piece.start for piece in pieces) * part_samples
-        self._has_halved, self.most_samples = True, max(1, before // 2)
-        self._notices.append(
-            f"out of memory: gradients of {self.most_samples} samples at once are added up from "
-            "now on; ppo.max_minibatch_size says so from the start"
-        )
-        if isinstance(error, torch.OutOfMemoryError) and torch.cuda.is_available():
-            torch.cuda.empty_cache()
-
 
 def num_shared(num_samples: int, has_images: bool = False) -> int:
     """The number of pieces that a minibatch of `num_samples` is divided into. It does not depend on
@@ -148,11 +116,3 @@ def num_shared(num_samples: int, has_images: bool = False) -> int:
     if has_images:
         return max(num_samples // SHARED_IMAGES, 1)
     return max(num_samples // SHARED_SAMPLES, min(2, num_samples // LEAST_SHARED_SAMPLES), 1)
-
-
-def is_capturing() -> bool:
-    """Whether operations are being captured as a CUDA graph."""
-    cuda: Any = torch.cuda
-    return bool(
-        cuda.is_available() and cuda.is_initialized() and cuda.is_current_stream_capturing()
-    )

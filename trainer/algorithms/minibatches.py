@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
 from ..distributed.sampler import distributed_sampler
 from ..machine.values import Scalar
-from ..memory.host_obs import HostMinibatches
 from ..memory.rollout import Rollout
-from ..memory.samplers import Drawn, Sampler
+from ..memory.samplers import Sampler
 from ..policies.actor_critic import ActorCritic
 
 if TYPE_CHECKING:
@@ -33,11 +32,6 @@ class Drawable(Protocol):
     def at(self, index: Tensor) -> Self:
         """The parts with these numbers."""
 
-    def with_obs(self, obs: Tensor) -> Self: ...
-
-    def places_at(self, index: Tensor) -> Tensor:
-        """The places of these parts' observations in main memory."""
-
 
 D = TypeVar("D", bound=Drawable)
 
@@ -47,10 +41,6 @@ class Minibatch(Drawable, Protocol):
 
     @property
     def advantages(self) -> Tensor: ...
-
-    @property
-    def policy_weights(self) -> Tensor | None:
-        """Importance weights of samples in the policy's loss; None if only the policy acted."""
 
     @property
     def extra(self) -> Mapping[str, Tensor]:
@@ -68,8 +58,8 @@ class Minibatch(Drawable, Protocol):
 
 
 class Minibatches:
-    """Draws minibatches from a rollout's batch, epoch by epoch, and fetches their observations,
-    also if those stay in main memory or if several ranks have the samples.
+    """Draws minibatches from a rollout's batch, epoch by epoch, also if several ranks have the
+    samples.
     """
 
     def __init__(
@@ -78,15 +68,10 @@ class Minibatches:
         section: PPOConfig | PQNConfig,
         ranks: ProcessGroup,
         normalizes: bool = False,
-        renews: Literal["never", "epoch", "minibatch"] = "never",
     ) -> None:
-        """`normalizes` says whether advantages are normalised over each minibatch, and `renews`
-        when they are computed again.
-        """
+        """`normalizes` says whether advantages are normalised over each minibatch."""
         self._sampler = distributed_sampler(ranks, sampler, section, normalizes)
         self._num_epochs, self._num_minibatches = section.num_epochs, section.num_minibatches
-        self._renews = renews
-        self._fetching: HostMinibatches | None = None
         self.normalized = self._sampler.normalized
         self.state_dict = self._sampler.state_dict
         self.load_state_dict = self._sampler.load_state_dict
@@ -96,64 +81,26 @@ class Minibatches:
         rollout: Rollout,
         batch: D,
         progress_fraction: Scalar,
-        renewed: Callable[[], D] | None = None,
     ) -> Iterator[Iterator[tuple[D, Tensor | None]]]:
         """The epochs of an update: each yields minibatches of `batch` and the weights of their
-        parts in the policy's loss, None if all weights are 1. `renewed` returns the batch with
-        advantages of the current policy.
+        parts in the policy's loss, None if all weights are 1.
         """
 
-        def epoch(number: int) -> Iterator[tuple[D, Tensor | None]]:
-            nonlocal batch
-            if not number or self._renews != "never":
-                self._draw_from_now(rollout)
-            drawn = self._sampler.epoch(batch, self._num_minibatches, progress_fraction)
-            fetched = self._with_obs(rollout, drawn, batch.places_at)
-            for count, (index, weights, obs) in enumerate(fetched):
-                if renewed and self._renews == "minibatch" and (number or count):
-                    batch = renewed()
-                minibatch = batch.at(index)
-                yield minibatch if obs is None else minibatch.with_obs(obs), weights
-
         self._sampler.begin(rollout)
-        for number in range(self._num_epochs):
-            if renewed and self._renews == "epoch" and number:
-                batch = renewed()
-            yield epoch(number)
+        for _ in range(self._num_epochs):
+            drawn = self._sampler.epoch(batch, self._num_minibatches, progress_fraction)
+            yield ((batch.at(index), weights) for index, weights in drawn)
 
     def first(self, rollout: Rollout, batch: D) -> D:
         """A minibatch of the first parts, without random numbers."""
         size = batch.num_parts // min(self._num_minibatches, batch.num_parts)
         index = torch.arange(size, device=rollout.rewards.device)
-        return batch.at(index).with_obs(rollout.obs_at(batch.places_at(index)))
-
-    def _draw_from_now(self, rollout: Rollout) -> None:
-        """The device has everything by now that minibatches are drawn from."""
-        if rollout.places is not None:
-            self._host_minibatches(rollout).draw_from_now()
-
-    def _with_obs(
-        self, rollout: Rollout, drawn: Drawn, places_at: Callable[[Tensor], Tensor]
-    ) -> Iterator[tuple[Tensor, Tensor | None, Tensor | None]]:
-        """The minibatches `drawn` with their observations [..., D], or None if the batch already
-        has observations. `places_at` is that of `HostMinibatches.of`.
-        """
-        if rollout.places is None:
-            for index, weights in drawn:
-                yield index, weights, None
-        else:
-            yield from self._host_minibatches(rollout).of(drawn, places_at)
-
-    def _host_minibatches(self, rollout: Rollout) -> HostMinibatches:
-        if self._fetching is None:
-            most_samples = rollout.rewards.numel() // self._num_minibatches
-            self._fetching = HostMinibatches(rollout, most_samples)
-        return self._fetching
+        return batch.at(index)
 
 
 class Batch(NamedTuple):
-    """Samples to learn from; the first dimension of each tensor is [B]. If observations stay in
-    main memory, `obs` [B] are their places until a minibatch replaces them.
+    """Samples to learn from; the first dimension of each tensor is [B]. `obs` may be the numbers
+    of observations, as `Observations` has them.
     """
 
     obs: Tensor
@@ -162,7 +109,6 @@ class Batch(NamedTuple):
     advantages: Tensor
     returns: Tensor
     values: Tensor
-    policy_weights: Tensor | None = None  # in the policy's loss, if teachers acted too
     extra: Mapping[str, Tensor] = {}  # tensors for auxiliary losses, by name
 
     @property
@@ -180,9 +126,8 @@ class Batch(NamedTuple):
     def each(self, change: Callable[[Tensor], Tensor]) -> Batch:
         """A batch with `change` applied to every tensor."""
         obs, actions, log_probs, advantages, returns, values = map(change, self[:6])
-        weights = None if self.policy_weights is None else change(self.policy_weights)
         extra = {name: change(x) for name, x in self.extra.items()}
-        return Batch(obs, actions, log_probs, advantages, returns, values, weights, extra)
+        return Batch(obs, actions, log_probs, advantages, returns, values, extra)
 
     def valid_of(self, x: Tensor) -> Tensor:
         """All samples of x [B, ...]: all of them count."""
@@ -203,12 +148,6 @@ class Batch(NamedTuple):
 
     def with_advantages(self, advantages: Tensor) -> Batch:
         return self._replace(advantages=advantages)
-
-    def with_obs(self, obs: Tensor) -> Batch:
-        return self._replace(obs=obs)
-
-    def places_at(self, index: Tensor | slice) -> Tensor:
-        return self.obs[index]
 
 
 class Evaluation(NamedTuple):
@@ -234,7 +173,7 @@ class Observations:
     def seen(self, rollout: Rollout) -> Tensor:
         """Observations [T, N, D], or their numbers [T, N]."""
         if not self.looks_up:
-            return rollout.obs_or_places
+            return rollout.obs[:-1]
         self._flat = rollout.obs.flatten(0, 1)
         shape = rollout.rewards.shape
         return torch.arange(shape.numel(), dtype=torch.int32).view(shape)
@@ -256,7 +195,6 @@ class StepEvaluator:
         rollout: Rollout,
         advantages: Tensor,
         returns: Tensor,
-        policy_weights: Tensor | None = None,
         extra: Mapping[str, Tensor] | None = None,
     ) -> Batch:
         """The batch that minibatches are drawn from; every tensor is [T, N, ...], of the rollout's
@@ -264,7 +202,7 @@ class StepEvaluator:
         """
         samples = Batch(
             self._observations.seen(rollout), rollout.actions, rollout.log_probs, advantages,
-            returns, rollout.values, policy_weights, extra or {},
+            returns, rollout.values, extra or {},
         )  # fmt: skip
         return samples.each(rollout.valid_of)
 
@@ -284,13 +222,3 @@ class StepEvaluator:
         values, next_values = rollout.values_by(self._policy.values)
         rollout.values.copy_(values)
         rollout.next_values.copy_(next_values)
-
-    def log_probs(self, rollout: Rollout) -> Tensor:
-        """Log-probabilities [T, N] of the rollout's actions by the current policy."""
-        policy = self._policy
-
-        def of(obs: Tensor, actions: Tensor) -> Tensor:
-            return policy.distribution.log_prob_and_entropy(policy.outputs(obs), actions)[0]
-
-        obs, actions = rollout.obs[:-1].flatten(0, 1), rollout.actions.flatten(0, 1)
-        return rollout.in_pieces(of, obs, actions).view_as(rollout.log_probs)

@@ -413,10 +413,6 @@ class OffPolicy(Algorithm):
 
     def forget_episodes(self) -> None:
         self.replay.end_episodes()
-        if self.policy.has_lasting_noise:
-            device = self.policy.flat_parameters.device
-            num_rows = len(self.ranks.my_rows(self.settings.num_rows))
-            self.policy.forget(torch.ones(num_rows, dtype=torch.bool, device=device))
 
 
 def largest_divisor(number: int, most: int, multiple_of: int) -> int:

@@ -63,12 +63,12 @@ class OnPolicy(Algorithm):
 
     @property
     def can_share_minibatches(self) -> bool:
-        """Whether threads may share a minibatch in pieces: only on the processor, without
-        torch.compile, which compiles for whole minibatches, and without cpu_offload.
+        """Whether threads may share a minibatch in pieces: only on the processor, and without
+        torch.compile, which compiles for whole minibatches.
         """
-        is_plain = not (self.settings.compile or self.settings.cpu_offload)
         has_threads = self._each is not map
-        return self.is_inline and self.device.type == "cpu" and is_plain and has_threads
+        on_processor = self.is_inline and self.device.type == "cpu"
+        return on_processor and has_threads and not self.settings.compile
 
     def tick(self) -> None:
         super().tick()

@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from ..config.sections.ppo import PPOConfig
+from ..distributed.reductions import explained_variance, normalize_advantages
 from ..machine.values import Scalar, State
 from ..memory.rollout import Rollout
 from ..memory.samplers import make_sampler
 from ..policies.actor_critic import ActorCritic
 from ..policies.recurrent_actor_critic import RecurrentActorCritic
+from ..returns.gae import gae
 from ..spaces import Spaces
-from .advantages import Advantages
-from .algorithm import Collecting, Metrics, Options, scheduled
+from .algorithm import Metrics, Options, scheduled
 from .auxiliary import AuxiliaryLoss, embedding_size
 from .gradient import Gradient
 from .minibatches import Minibatch, Minibatches, StepEvaluator
@@ -115,23 +116,16 @@ class PPO(OnPolicy):
             self.evaluator = RowEvaluator(policy, is_shared, self._each, self._compiles)
         else:
             self.evaluator = StepEvaluator(policy, is_shared)
-        self.advantages = Advantages(self.evaluator, self.section, self.ranks, settings.overlap)
         self._normalizes = self.section.normalize_advantages == "minibatch"
         sampler = make_sampler(
             self.section, self.orders, self.num_parts, self.seed, self.device, self.is_inline
         )
-        self.minibatches = Minibatches(
-            sampler, self.section, self.ranks, self._normalizes, self.section.recompute_advantages
-        )
+        self.minibatches = Minibatches(sampler, self.section, self.ranks, self._normalizes)
         self.gradient = Gradient(
             policy, self.section.max_minibatch_size, self._each, is_shared, self.ranks
         )
         self._loss_of = self.compiled(self.loss_sum) if self._compiles else self.loss_sum
         self.executor = executor(self) if executor else None
-
-    def explore(self, progress_fraction: Scalar) -> None:
-        for auxiliary in self.auxiliary_losses:
-            auxiliary.explore(progress_fraction)
 
     def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
         if not rollout.has_values:
@@ -144,11 +138,8 @@ class PPO(OnPolicy):
             means = self.executor.update(rollout, rewards, coefficients)
         else:
             means = self._update(rollout, rewards, coefficients, progress_fraction)
-        metrics = {**means.losses}
-        for auxiliary in self.auxiliary_losses:
-            metrics.update(auxiliary.metrics)
         return {
-            **metrics,
+            **means.losses,
             "value/explained_variance": means.explained_variance,
             "optimizer/grad_norm": means.grad_norm,
             "optimizer/learning_rate": coefficients.learning_rate,
@@ -161,33 +152,36 @@ class PPO(OnPolicy):
         coefficients: Coefficients,
         progress_fraction: Scalar,
     ) -> Means:
-        advantages, returns = self.advantages.first(rollout, rewards)
+        advantages, returns = self.estimates(rollout, rewards)
         for auxiliary in self.auxiliary_losses:
             auxiliary.begin(rollout, progress_fraction)
 
-        def renewed() -> Minibatch:
-            """The batch with advantages and values of the current policy."""
-            fresh, fresh_returns = self.advantages.fresh(rollout, rewards)
-            targets = fresh_returns if self.section.recompute_returns else returns
-            return self.batch_of(rollout, fresh, targets)
-
         batch, totals = self.batch_of(rollout, advantages, returns), Totals(self)
-        for minibatches in self.minibatches.epochs(rollout, batch, progress_fraction, renewed):
+        for minibatches in self.minibatches.epochs(rollout, batch, progress_fraction):
             for minibatch, weights in minibatches:
                 totals.add(*self._learn(rollout, minibatch, weights, coefficients, totals.active))
                 self.tick()
             if self.section.target_kl and not totals.goes_on(self.section.target_kl):
                 break
-        explained = self.advantages.explained_variance(rollout, returns)
+        returns, values = map(rollout.valid_of, (returns, rollout.values))
+        explained = explained_variance(self.ranks, returns, values)
         losses = dict(zip(self.loss_names, totals.mean_losses.unbind(), strict=True))
         return Means(losses, totals.mean_norm, explained)
+
+    def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
+        """Advantages and returns of a rollout, each [T, N], by its stored values."""
+        return gae(
+            rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
+            self.section.gamma, self.section.gae_lambda,
+        )  # fmt: skip
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Minibatch:
         """The batch that minibatches are drawn from."""
         extra = {x.name: x.data for x in self.auxiliary_losses if x.data is not None}
-        advantages = self.advantages.normalized(rollout, advantages)
-        weights = self.advantages.policy_weights(rollout)
-        return self.evaluator.batch(rollout, advantages, returns, weights, extra)
+        if self.section.normalize_advantages == "rollout":
+            among = rollout.valid_of(advantages)
+            advantages = normalize_advantages(self.ranks, advantages, among)
+        return self.evaluator.batch(rollout, advantages, returns, extra)
 
     def prepared(self, minibatch: Minibatch, weights: Tensor | None) -> Minibatch:
         """The minibatch with the advantages that the loss uses: normalised and weighted."""
@@ -195,9 +189,6 @@ class PPO(OnPolicy):
             among = minibatch.valid_of(minibatch.advantages)
             normalized = self.minibatches.normalized(minibatch.advantages, among)
             minibatch = minibatch.with_advantages(normalized)
-        if minibatch.policy_weights is not None:
-            weighted = minibatch.advantages * minibatch.policy_weights
-            minibatch = minibatch.with_advantages(weighted)
         if weights is not None:
             spread = minibatch.spread(weights)
             minibatch = minibatch.with_advantages(minibatch.advantages * spread)
@@ -268,10 +259,6 @@ class PPO(OnPolicy):
             terms.append(term)
         return loss, torch.stack(terms).detach()
 
-    def attach(self, collector: Collecting) -> None:
-        for auxiliary in self.auxiliary_losses:
-            auxiliary.attach(collector)
-
     @property
     def loops(self) -> tuple[Any, ...]:
         if self.executor:
@@ -286,7 +273,6 @@ class PPO(OnPolicy):
         if not self._compiles:
             return
         state = self.state_dict()
-        self.explore(0.0)
         coefficients = Coefficients.at(self.section, 0.0)
         for auxiliary in self.auxiliary_losses:
             auxiliary.begin(rollout, 0.0)
@@ -294,9 +280,6 @@ class PPO(OnPolicy):
         minibatch = self.prepared(self.minibatches.first(rollout, batch), None)
         self._gradient(minibatch, coefficients)
         self.load_state_dict(state)  # this minibatch has advanced the random numbers
-
-    def take_notices(self) -> list[str]:
-        return super().take_notices() + self.gradient.take_notices()
 
     def state_dict(self) -> State:
         state = {**super().state_dict(), **self.minibatches.state_dict()}

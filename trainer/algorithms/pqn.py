@@ -29,9 +29,7 @@ from .settings import LearnerSettings
 
 
 class Returns(NamedTuple):
-    """Actions [B] and the returns that followed them. If observations stay in main memory, `obs`
-    [B] are their places there.
-    """
+    """Observations [B, D], the actions [B] taken there, and the returns that followed."""
 
     obs: Tensor
     actions: Tensor
@@ -47,12 +45,6 @@ class Returns(NamedTuple):
 
     def at(self, index: Tensor) -> Returns:
         return Returns(*(x[index] for x in self))
-
-    def with_obs(self, obs: Tensor) -> Returns:
-        return self._replace(obs=obs)
-
-    def places_at(self, index: Tensor) -> Tensor:
-        return self.obs[index]
 
 
 class PQN(OnPolicy):
@@ -96,7 +88,7 @@ class PQN(OnPolicy):
         return (self._loss_of,) if self.settings.compile else ()
 
     def warm_up(self, rollout: Rollout) -> None:
-        tensors = (rollout.obs_or_places, rollout.actions, rollout.rewards)
+        tensors = (rollout.obs[:-1], rollout.actions, rollout.rewards)
         minibatch = self.minibatches.first(rollout, Returns(*map(rollout.valid_of, tensors)))
         loss, _ = self._loss_of(self.policy, *minibatch)
         flat_gradient(loss, self.parameters)
@@ -114,7 +106,7 @@ class PQN(OnPolicy):
                 rewards, next_values, rollout.terminated, rollout.truncated,
                 section.gamma, section.q_lambda,
             )  # fmt: skip
-        tensors = (rollout.obs_or_places, rollout.actions, returns)
+        tensors = (rollout.obs[:-1], rollout.actions, returns)
         batch = Returns(*map(rollout.valid_of, tensors))
         rate = self.learning_rate(progress_fraction)
         means, norms = [], []

@@ -56,10 +56,6 @@ class Rows(NamedTuple):
         return advantages.flatten() if self.valid is None else advantages[self.valid[:, index]]
 
     @property
-    def policy_weights(self) -> Tensor | None:
-        return self.samples.policy_weights
-
-    @property
     def extra(self) -> Mapping[str, Tensor]:
         return self.samples.extra
 
@@ -79,13 +75,6 @@ class Rows(NamedTuple):
     def with_extra(self, extra: Mapping[str, Tensor]) -> Rows:
         """The rows with more tensors [L, R, ...] for auxiliary losses."""
         return self._replace(samples=self.samples._replace(extra={**self.extra, **extra}))
-
-    def with_obs(self, obs: Tensor) -> Rows:
-        return self._replace(samples=self.samples._replace(obs=obs))
-
-    def places_at(self, index: Tensor | slice) -> Tensor:
-        """The places of these rows' observations in main memory [L, size]."""
-        return self.samples.obs[:, index]
 
 
 class RowEvaluator:
@@ -114,14 +103,13 @@ class RowEvaluator:
         rollout: Rollout,
         advantages: Tensor,
         returns: Tensor,
-        policy_weights: Tensor | None = None,
         extra: Mapping[str, Tensor] | None = None,
     ) -> Rows:
         """The batch that minibatches are drawn from; every tensor is [T, N, ...], of the rollout's
         steps.
         """
         seen = self._observations.seen(rollout)
-        rows = rows_of(rollout, advantages, returns, policy_weights, extra, seen)
+        rows = rows_of(rollout, advantages, returns, extra, seen)
         if rows.valid is None:
             return rows
         # Leave out rows without valid steps: a minibatch of them would have no samples.
@@ -156,18 +144,9 @@ class RowEvaluator:
         def value_of(obs: Tensor, states: Tensor) -> Tensor:
             return policy.values(policy.step(obs, states)[0])
 
-        last = value_of(rollout.on_device(rollout.obs[-1]), known[-1]).unsqueeze(0)
+        last = value_of(rollout.obs[-1], known[-1]).unsqueeze(0)
         next_values = torch.cat([rollout.values[1:], last])
         rollout.next_values.copy_(rollout.with_final_values(next_values, value_of, known))
-
-    def log_probs(self, rollout: Rollout) -> Tensor:
-        """Log-probabilities [T, N] of the rollout's actions by the current policy."""
-        rows, features = rows_of(rollout), self._remembered(rollout)[0]
-        outputs, actions = (x.flatten(0, 1) for x in (features, rows.samples.actions))
-        log_probs, _ = self._policy.distribution.log_prob_and_entropy(
-            self._policy.outputs(outputs), actions
-        )
-        return in_order(log_probs.view_as(rows.resets), rollout)
 
     def _remembered(self, rollout: Rollout) -> tuple[Tensor, ...]:
         """The parts of the recurrent state [L, K N, size] after every step of the rows, features
@@ -176,7 +155,7 @@ class RowEvaluator:
         rows = rows_of(rollout)
 
         def of(some: slice) -> tuple[Tensor, ...]:
-            obs = rollout.obs_at(rows.samples.obs[:, some])
+            obs = rows.samples.obs[:, some]
             parts: tuple[Tensor, ...] = self._policy.over_rows(
                 obs, rows.states[some], rows.resets[:, some]
             )
@@ -196,7 +175,6 @@ def rows_of(
     rollout: Rollout,
     advantages: Tensor | None = None,
     returns: Tensor | None = None,
-    policy_weights: Tensor | None = None,
     extra: Mapping[str, Tensor] | None = None,
     seen: Tensor | None = None,
 ) -> Rows:
@@ -212,9 +190,9 @@ def rows_of(
 
     values = rollout.values
     samples = Batch(
-        rollout.obs_or_places if seen is None else seen, rollout.actions, rollout.log_probs,
+        rollout.obs[:-1] if seen is None else seen, rollout.actions, rollout.log_probs,
         values if advantages is None else advantages, values if returns is None else returns,
-        values, policy_weights, extra or {},
+        values, extra or {},
     ).each(cut)  # fmt: skip
     valid = None if rollout.valid is None else cut(rollout.valid)
     return Rows(samples, rollout.states.flatten(0, 1), cut(rollout.resets()), valid)

@@ -13,7 +13,7 @@ from ..policies.actors import Drawn, SquashedGaussianActor, StateDependentActor
 from ..returns.losses import Loss, smallest
 from ..returns.td import soft_value
 from ..spaces import Spaces
-from .actor_critic import OffPolicyActorCritic, actor_options, exploration_of
+from .actor_critic import OffPolicyActorCritic, actor_options
 from .algorithm import Metrics
 from .off_policy import ADAM_EPSILON
 from .optimizer import FlatAdam
@@ -52,8 +52,7 @@ class SAC(OffPolicyActorCritic):
             return StateDependentActor(
                 *arguments, num_rows=settings.num_rows, std=std, **actor_options(settings)
             )
-        added = None if section.exploration == "policy" else exploration_of(settings, spec)
-        return SquashedGaussianActor(*arguments, added, **actor_options(settings))
+        return SquashedGaussianActor(*arguments, **actor_options(settings))
 
     def before_critics(self, obs: Tensor) -> Metrics:
         """Draw the actor's actions."""

@@ -27,7 +27,6 @@ class LearnerSettings:
     num_rows: int
     rollout_steps: int
     compile: bool
-    cpu_offload: bool
     overlap: bool
     saves_replay: bool
 

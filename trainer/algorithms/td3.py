@@ -14,7 +14,7 @@ from ..machine.values import State
 from ..policies.actors import DeterministicActor
 from ..policies.network import Network
 from ..spaces import Spaces
-from .actor_critic import OffPolicyActorCritic, actor_options, exploration_of
+from .actor_critic import OffPolicyActorCritic, actor_options
 from .algorithm import Metrics
 from .settings import LearnerSettings
 
@@ -44,8 +44,8 @@ class TD3(OffPolicyActorCritic):
     @staticmethod
     def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> DeterministicActor:
         return DeterministicActor(
-            spec, settings.policy, settings.normalization.obs, seed, exploration_of(settings, spec),
-            **actor_options(settings),
+            spec, settings.policy, settings.normalization.obs, seed,
+            std=settings.section.exploration_std, **actor_options(settings),
         )  # fmt: skip
 
     def next_actions(self, next_obs: Tensor) -> Tensor:

@@ -22,7 +22,6 @@ from ..policies.recurrent_actor_critic import RecurrentActorCritic
 from ..spaces import obs_type
 
 if TYPE_CHECKING:
-    from ..algorithms.auxiliary.acting_teachers import ActingTeachers
     from ..envs import AnyEnvs
 
 
@@ -117,7 +116,6 @@ class Collector:
 
     loops: Sequence[Any] = ()
     details: Metrics = MappingProxyType({})
-    teachers: ActingTeachers | None = None  # who take some of the steps
 
     def __init__(
         self,
@@ -128,12 +126,10 @@ class Collector:
         tick: Callable[[], None] = lambda: None,
         num_threads: Callable[[], int] = available_cores,
         each: Each = map,
-        obs_on_host: bool = False,
         ranks: ProcessGroup = LOCAL,
     ) -> None:
         """`tick` is called after every step; `num_threads` share the environments, and `each` goes
-        through pieces of what the policy has to do. `obs_on_host` is `Rollout.empty`'s. The
-        environments are those of one of `ranks`.
+        through pieces of what the policy has to do. The environments are those of one of `ranks`.
         """
         self.envs, self._policy, self._tick = envs, policy, tick
         self._num_threads, self._each, self._ranks = num_threads, each, ranks
@@ -142,8 +138,7 @@ class Collector:
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy,
-            has_dead_steps=envs.has_dead_steps,
-            obs_on_host=obs_on_host, obs_type=obs_type(envs.spec),
+            has_dead_steps=envs.has_dead_steps, obs_type=obs_type(envs.spec),
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
         # With memory a value is little beside the features that it is made from, which are here.
@@ -165,8 +160,6 @@ class Collector:
             self.envs.step(policy.env_actions(rollout.actions[t]).numpy(), transitions)
             one_torch_thread()
             self._after(t, states)
-            if policy.has_lasting_noise:
-                policy.forget(rollout.terminated[t] | rollout.truncated[t])
             self.env_steps_under_way += self.envs.num_rows
             self._tick()
         self._finish()
@@ -176,8 +169,6 @@ class Collector:
         """The noise of all steps of a rollout: that of a step is the one of its place [t, n] among
         the rows of all ranks.
         """
-        if self.teachers:
-            self.teachers.begin(self._steps_before)
         steps, num_rows = self.rollout.rewards.shape
         shape = (steps, self._ranks.global_size(num_rows))
         return self._ranks.my_slice(self._policy.noise(shape, self._generator), 1)
@@ -198,10 +189,7 @@ class Collector:
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """As the policy's, in step `t` of some rows."""
         obs, states = self.rollout.obs[t, rows], self._states.before(t, rows)
-        if self.teachers:
-            acted = self.teachers.act_step(t, obs, noise, states, rows)
-        else:
-            acted = self._policy.act_step(obs, noise, states)
+        acted = self._policy.act_step(obs, noise, states)
         if self._with_memory:
             self.rollout.values[t, rows] = self._with_memory.values_of_states(acted[2])
         return acted
@@ -211,8 +199,6 @@ class Collector:
         if self._with_memory:
             self._value_finals(t, states, rows)
         self._states.after(t, states, rows)
-        if self.teachers:
-            self.teachers.after(t, rows)
 
     def _value_finals(self, t: int, states: Tensor, rows: slice) -> None:
         """Fill in the values of what step `t` led to where a time limit cut an episode short."""
@@ -276,7 +262,7 @@ def needs_one_piece(policy: Any) -> bool:
     """Whether a policy must choose the actions of all rows at once, because it explores with noise
     that it keeps for each row.
     """
-    return bool(policy.has_lasting_noise or getattr(policy, "is_noisy", False))
+    return bool(getattr(policy, "is_noisy", False))
 
 
 def pieces_of(envs: Any, policy: Policy) -> list[slice]:

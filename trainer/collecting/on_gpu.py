@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from ..algorithms.algorithm import Metrics
-from ..algorithms.auxiliary.acting_teachers import ActingTeachers
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.states import gather_state, slice_state
 from ..envs.bindings import num_agents, step_range
@@ -26,7 +25,6 @@ from ..envs.vector_on_gpu import CudaVectorEnv
 from ..jit.kernel import Kernel
 from ..jit.streams import uniform_at
 from ..machine.values import State
-from ..memory.host_obs import StepObs
 from ..memory.rollout import Rollout
 from ..policies.actor_critic import ActorCritic
 from ..policies.compiled.heads import Head, head_of, table_of
@@ -48,19 +46,15 @@ class CudaCollector:
     loops: Sequence[Any] = ()
     resumes_exactly = True
     env_steps_under_way = 0  # only the device knows
-    teachers: ActingTeachers | None = None  # who take some of the steps
 
     def __init__(
         self,
         envs: CudaVectorEnv,
         policy: Policy,
         steps: int,
-        obs_on_host: bool = False,
         ranks: ProcessGroup = LOCAL,
     ) -> None:
-        """With `obs_on_host` the rollout's observations stay in main memory. The environments are
-        those of one of `ranks`.
-        """
+        """The environments are those of one of `ranks`."""
         self.envs, self._policy, self._ranks = envs, policy, ranks
         # The same numbers for rows, where environments have several.
         first_row = envs.source.first_env * envs.spec.num_agents
@@ -70,27 +64,25 @@ class CudaCollector:
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=has_agents,
             num_final_obs=None if has_agents else most_truncated, device=envs.device,
-            obs_on_host=obs_on_host, obs_type=envs.spec.obs_type,
+            obs_type=envs.spec.obs_type,
         )  # fmt: skip
-        self._states, self._obs = RowStates(policy, self.rollout), StepObs(self.rollout)
+        self._states = RowStates(policy, self.rollout)
         # Of each row: episodes of this rollout that a time limit cut short.
         self._num_truncated = torch.zeros(envs.num_rows, dtype=torch.int32, device=envs.device)
         # Of each environment, in former rollouts: the place in the random streams of actions.
         self._steps_before = torch.zeros(1, dtype=torch.int64, device=envs.device)
-        self._final_obs = torch.zeros_like(self._obs.newest)
+        self._final_obs = torch.zeros_like(self.rollout.obs[-1])
         self._valid = torch.ones_like(self.rollout.terminated[0])
         self._noise = policy.noise((envs.num_rows,), torch.Generator(envs.device)).contiguous()
         self._step_and_keep = make_step_and_keep(envs.spec)
-        envs.reset(self._obs.newest)
+        envs.reset(self.rollout.obs[-1])
 
     @torch.no_grad()
     def collect(self) -> Rollout:
         """Step every environment T times; returns the rollout, whose memory is reused."""
         rollout = self.rollout
-        self._obs.go_on()
+        rollout.obs[0].copy_(rollout.obs[-1])
         self._num_truncated.zero_()
-        if self.teachers:
-            self.teachers.begin(self._steps_before)
         self._steps(len(rollout.rewards))
         self._steps_before += len(rollout.rewards)
         return rollout
@@ -98,7 +90,6 @@ class CudaCollector:
     def _steps(self, steps: int) -> None:
         for t in range(steps):
             self._step(t)
-            self._obs.keep(t)
 
     def _step(self, t: int) -> None:
         """Have the policy choose actions, and take them."""
@@ -107,15 +98,12 @@ class CudaCollector:
         self._after(t, states)
 
     def _choose(self, t: int) -> Tensor:
-        """The actions of step `t`, the policy's or a teacher's; returns the next states."""
+        """The policy's actions of step `t`; returns the next states."""
         envs, rollout = self.envs, self.rollout
         noise = self._noise.view(envs.num_rows, -1)
         NOISE.launch(envs.num_rows, noise, self._steps_before, t, self._row_source)
-        arguments = (self._obs.at(t), self._noise, self._states.before(t))
-        if self.teachers:
-            actions, log_probs, states = self.teachers.act_step(t, *arguments)
-        else:
-            actions, log_probs, states = self._policy.act_step(*arguments)
+        arguments = (self.rollout.obs[t], self._noise, self._states.before(t))
+        actions, log_probs, states = self._policy.act_step(*arguments)
         rollout.remember(t, actions, log_probs)
         return states
 
@@ -129,18 +117,13 @@ class CudaCollector:
 
     def _after(self, t: int, states: Tensor) -> None:
         """Forget the episodes that ended in step `t`."""
-        rollout, policy = self.rollout, self._policy
         self._states.after(t, states)
-        if self.teachers:
-            self.teachers.after(t)
-        if policy.has_lasting_noise:
-            policy.forget(rollout.terminated[t] | rollout.truncated[t])
 
     def _transitions(self, t: int) -> Transitions:
         """The memory of step `t`."""
         rollout = self.rollout
         rows: tuple[Any, ...] = (
-            self._obs.after(t), rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
+            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
             self._final_obs, self._valid,
         )  # fmt: skip
         return Transitions(*rows)
@@ -159,14 +142,14 @@ class CudaCollector:
         """Everything the next collection depends on, in main memory."""
         return {
             "envs": gather_state(self._ranks, self.envs.state_dict(), -1),
-            "obs": self._ranks.gather(self._obs.newest.cpu().clone()),
+            "obs": self._ranks.gather(self.rollout.obs[-1].cpu().clone()),
             "steps_before": int(self._steps_before),
             **gather_state(self._ranks, self._states.state_dict(), 0),
         }
 
     def load_state_dict(self, state: State) -> None:
         self.envs.load_state_dict(slice_state(self._ranks, state["envs"], -1))
-        self._obs.begin(self._ranks.my_slice(state["obs"]))
+        self.rollout.obs[-1].copy_(self._ranks.my_slice(state["obs"]))
         memory = {name: state[name] for name in self._states.state_dict()}
         self._states.load_state_dict(slice_state(self._ranks, memory, 0))
         self._steps_before.fill_(state.get("steps_before", 0))
@@ -182,7 +165,7 @@ class AgentsCollector(CudaCollector):
         rollout = self.rollout
         assert rollout.valid is not None
         out: tuple[Any, ...] = (
-            self._obs.after(t), rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
+            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
             rollout.final_obs[t], rollout.valid[t],
         )  # fmt: skip
         self.envs.step(actions, Transitions(*out))
@@ -198,30 +181,25 @@ class ActorCollector(CudaCollector):
         envs: CudaVectorEnv,
         policy: ActorCritic | RecurrentActorCritic,
         steps: int,
-        obs_on_host: bool = False,
         ranks: ProcessGroup = LOCAL,
     ) -> None:
-        super().__init__(envs, policy, steps, obs_on_host, ranks)
+        super().__init__(envs, policy, steps, ranks)
         self._env_actions = torch.zeros_like(self.rollout.actions[0])
         self._table = torch.from_numpy(table_of(policy.distribution)).to(envs.device)
         self._act_and_step = make_act_and_step(envs.spec, head_of(policy.distribution))
 
     def _step(self, t: int) -> None:
         assert isinstance(self._policy, ActorCritic)
-        self._act_and_step_from(t, self._policy.outputs(self._obs.at(t)))
+        self._act_and_step_from(t, self._policy.outputs(self.rollout.obs[t]))
 
     def _act_and_step_from(self, t: int, outputs: Tensor) -> None:
-        envs, rollout, teachers = self.envs, self.rollout, self.teachers
-        acting = teachers.acting(t, self._obs.at(t), outputs) if teachers else outputs
+        envs, rollout = self.envs, self.rollout
         self._act_and_step.launch(
             envs.num_envs, envs.state, envs.totals, envs.source,
-            acting, self._table, self._steps_before, t,
+            outputs, self._table, self._steps_before, t,
             rollout.actions[t], self._env_actions, rollout.log_probs[t], self._transitions(t),
             rollout.final_obs, self._num_truncated,
         )  # fmt: skip
-        if teachers:
-            rollout.log_probs[t] = teachers.log_probs(t, outputs, rollout.actions[t])
-            teachers.after(t)
 
 
 class RecurrentActorCollector(ActorCollector):
@@ -231,7 +209,7 @@ class RecurrentActorCollector(ActorCollector):
 
     def _step(self, t: int) -> None:
         policy = self._policy
-        features, states = policy.step(self._obs.at(t), self._states.before(t))
+        features, states = policy.step(self.rollout.obs[t], self._states.before(t))
         self._act_and_step_from(t, policy.outputs(features))
         self._states.after(t, states)
 

@@ -109,12 +109,6 @@ class TrainConfig(Section):
     rollout: Literal["steps", "fused"] = Field(
         "steps", description="on a GPU; fused: one kernel per rollout, for small float32 networks"
     )
-    cpu_offload: bool = Field(
-        False,
-        description="GPU, ppo and pqn only: keep the rollout's observations in pinned main "
-        "memory and copy each minibatch while the GPU learns from the one before; saves GPU "
-        "memory, costs time",
-    )
     overlap: bool = Field(
         False,
         description="GPU, ppo only: collect the next rollout while learning from the last; the "

@@ -31,18 +31,16 @@ class DistributedSampler:
     this rank's samples of each, which may be none.
 
     One sum over all ranks gives the means and deviations of the advantages of many minibatches,
-    which are drawn ahead: those of all epochs, or of one epoch if an update can stop early or
-    computes advantages again.
+    which are drawn ahead: those of all epochs, or of one epoch if an update can stop early.
     """
 
     def __init__(
         self, ranks: ProcessGroup, sampler: Sampler, section: Any, normalizes: bool
     ) -> None:
         self._sampler, self._ranks = sampler, ranks
-        recomputes = getattr(section, "recompute_advantages", "never")
-        self._draws_ahead = normalizes and recomputes != "minibatch"
+        self._draws_ahead = normalizes
         stops_early = bool(getattr(section, "target_kl", None))
-        self._num_epochs_ahead = 1 if stops_early or recomputes != "never" else section.num_epochs
+        self._num_epochs_ahead = 1 if stops_early else section.num_epochs
         self._by_advantages = isinstance(sampler, Prioritised)
         self._epochs: list[list[tuple[Tensor, Tensor | None]]] = []
         self._moments: Iterator[Tensor] = iter(())

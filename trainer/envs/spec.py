@@ -62,9 +62,6 @@ class EnvSpec:
     `make_encoder(seed)` gives a module of PyTorch that networks begin with: from observations
     [..., obs_size] to `num_features` features, before the layers that are configured.
 
-    `adaptive_risk(obs)` tells of observations [B, obs_size], as tensors, which lower part of the
-    return [B] is to count for who acts by implicit quantiles and is careful where that is due.
-
     `evaluate(policy, spec, num_episodes, seed, max_episode_steps, progress, gamma, scenarios)` is
     the `Evaluation` of a policy as the environment's authors have it, in place of one episode in
     each environment; `scenarios(path)` what it begins with: those of a file, or with None its own.
@@ -82,7 +79,6 @@ class EnvSpec:
     num_agents: int = 1
     prepare: Callable[[Array, int, int], None] | None = None
     make_encoder: Callable[[int], Any] | None = None
-    adaptive_risk: Callable[[Any], Any] | None = None
     notice: Callable[[Array], str] | None = None
     evaluate: Callable[..., Any] | None = None
     scenarios: Callable[[Path | None], Sequence[Any]] | None = None

@@ -156,7 +156,6 @@ def processor_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -
     except BaseException:  # such as a worker that cannot begin its first episode
         envs.close()
         raise
-    algorithm.attach(collector)
 
     def play(num_episodes: int, progress: Progress) -> Evaluation:
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
@@ -200,7 +199,7 @@ def make_collector(
     collector: CollectsRollouts = collector_class(
         envs, policy, config.rollout_steps, part_seed(config, "collector"),
         tick=threads.call_tick, num_threads=threads.count, each=threads.each,
-        obs_on_host=config.cpu_offload, ranks=ranks,
+        ranks=ranks,
     )  # fmt: skip
     return collector
 

@@ -59,16 +59,13 @@ def make_parts(plan: Plan, device: torch.device, ranks: ProcessGroup = LOCAL) ->
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
         return evaluate(copied, spec, num_episodes, config.seed, limit, progress, gamma)
 
-    more: dict[str, Any] = {"obs_on_host": True} if config.cpu_offload else {}
-    if ranks.size > 1:
-        more["ranks"] = ranks
+    more: dict[str, Any] = {"ranks": ranks} if ranks.size > 1 else {}
     overlaps = plan.executor == "overlapping_graphs"
     acting: Any = policy
     if overlaps:
         acting = make_policy(local_config)
         acting.to_device(device)
     collector: Any = COLLECTORS[plan.collector](envs, acting, config.rollout_steps, **more)
-    algorithm.attach(collector)
     if overlaps:
         collector = LaggingCollector(collector, acting, policy)
     return Parts(algorithm, collector, play, ranks.notices)

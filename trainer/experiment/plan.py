@@ -128,7 +128,7 @@ def plan(config: TrainConfig, machine: Machine, ranks: RankLayout | None = None)
         tries_threads=not (config.num_threads or is_ranked or on_gpu or is_learned),
         workers=workers,
         precompiles=update == "compiled" and host == "vector" and machine.loop_threads > 1,
-        not_captured=("learn", "remember") if config.cpu_offload or is_ranked else (),
+        not_captured=("learn", "remember") if is_ranked else (),
         notices=(
             *_preprocessing_notice(config),
             *_encoder_notice(config),
@@ -298,8 +298,6 @@ def _notices(config: TrainConfig) -> Iterator[str]:
     reason, here = why_pytorch(config), "this run learns on the processor, and its"
     if reason:
         yield f"PyTorch collects and learns, because of {reason}"
-    if config.cpu_offload:
-        yield f"cpu_offload saves nothing: {here} observations are in main memory anyway"
     if config.learns_from_replay and config.table("replay").memory == "host":
         yield f"replay.memory = host changes nothing: {here} replay is in main memory anyway"
     if config.compile and is_compiled(config):

@@ -37,7 +37,6 @@ def refusals(
     yield from _rollout(config, device)
     yield from _encoder(config)
     yield from _memory(config)
-    yield from _cpu_offload(config)
     yield from _overlap(config, device)
     yield from _compile(config)
     yield from _workers(config)
@@ -57,7 +56,7 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
             yield f"{env}.engine = {settings.engine}"
         if settings.precision != "float32":
             yield f"{env}.precision = {settings.precision}"
-    for key in ("cpu_offload", "compile", "overlap"):
+    for key in ("compile", "overlap"):
         if getattr(config, key):
             yield f"{key} = true"
     if config.base_algorithm == "crossq":  # each would normalise by a part of the minibatch
@@ -126,21 +125,6 @@ def _memory(config: TrainConfig) -> Iterator[str]:
         yield f"policy.precision = {config.policy.precision}: with {key} it is float32"
 
 
-def _cpu_offload(config: TrainConfig) -> Iterator[str]:
-    if not config.cpu_offload:
-        return
-    key = "cpu_offload = true"
-    if config.learns_from_replay:
-        yield (
-            f"{key}: {config.algorithm} learns from replay, whose observations replay.memory = "
-            "host keeps in main memory"
-        )
-    if config.env in LEARNED_ENV_NAMES:
-        yield f"{key}: {config.env} keeps its rollouts where its model is; use false"
-    if config.rollout == "fused":
-        yield f"{key}: rollout = fused writes all observations on the GPU; use steps"
-
-
 def _overlap(config: TrainConfig, device: str) -> Iterator[str]:
     """The next rollout is collected while the GPU learns from the last one."""
     if not config.overlap:
@@ -151,18 +135,12 @@ def _overlap(config: TrainConfig, device: str) -> Iterator[str]:
             f"{key}: {config.algorithm} has no importance ratio to the policy that acted, one "
             "update before; only ppo has one"
         )
-    elif config.table("kickstart").act_prob > 0:
-        yield (
-            f"{key}: teachers with kickstart.act_prob act as far as the run is; use act_prob = 0"
-        )
     if env in LEARNED_ENV_NAMES:
         yield f"{key}: {env} collects and learns where its model is, in turn; use false"
     if is_hosted(env):
         yield f"{key}: {env} is on the processor, {IN_TURN}"
     elif config.device == "cpu":
         yield f"{key}: device = cpu is on the processor, {IN_TURN}"
-    if config.cpu_offload:
-        yield f"{key}: with cpu_offload = true there are no two rollouts; use one of them"
     if config.device == "auto" and device == "cpu":
         yield f"{key}: this run is on the processor, {IN_TURN}"
 

@@ -9,8 +9,7 @@ from typing import Any
 from ...shared.errors import ConfigError, OperantError
 from ...shared.runs.find_runs import find_run
 from ..algorithms.algorithm import Options
-from ..algorithms.auxiliary import make_auxiliary_losses
-from ..algorithms.auxiliary.acting_teachers import Teacher
+from ..algorithms.auxiliary import Teacher, make_auxiliary_losses
 from ..config import TrainConfig
 from ..envs import spec_of
 from ..policies.actor_critic import ActorCritic

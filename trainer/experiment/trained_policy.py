@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,14 +13,11 @@ from ...shared.errors import CheckpointError, UsageError
 from ...shared.runs.run_folder import Run
 from ..config import TrainConfig
 from ..config.saved_config import saved_config
-from ..envs import env_spec_of
 from ..policies.implicit_quantiles import ImplicitQuantiles
 from ..policies.policy import Policy, first_state
 from .checkpoints import NEWEST, Checkpoint, named_checkpoint
 from .restoring import restoring
 from .untrained import make_policy
-
-ADAPTIVE = "adaptive"
 
 
 @dataclass(frozen=True)
@@ -103,23 +99,11 @@ def copy_of_policy(policy: Policy, config: TrainConfig, iteration: int) -> Train
     return TrainedPolicy(copied, config, iteration)
 
 
-def act_with_risk(trained: TrainedPolicy, risk: str) -> None:
-    """Have a policy of implicit quantiles act by another lower part of the return: a number above 0
-    and up to 1, or `adaptive`. Raises UsageError where that cannot be.
+def act_with_risk(trained: TrainedPolicy, risk: float) -> None:
+    """Have a policy of implicit quantiles act by another lower part of the return: a fraction above
+    0 and up to 1. Raises UsageError for other policies.
     """
     network = getattr(trained.policy, "network", None)
     if not isinstance(network, ImplicitQuantiles):
-        raise UsageError(f"--risk {risk}: {trained.config.algorithm} has no quantiles to act by")
-    if risk == ADAPTIVE:
-        risk_of = getattr(env_spec_of(trained.config), "adaptive_risk", None)
-        if risk_of is None or trained.config.normalization.obs:
-            raise UsageError(f"--risk adaptive: {trained.config.env} tells of no danger here")
-        network.risk_of = risk_of
-        return
-    try:
-        fraction = float(risk)
-    except ValueError:
-        fraction = math.nan
-    if not 0 < fraction <= 1:
-        raise UsageError(f"--risk {risk}: above 0 and up to 1, or adaptive")
-    network.risk.fill_(fraction)
+        raise UsageError(f"--risk {risk:g}: {trained.config.algorithm} has no quantiles to act by")
+    network.risk.fill_(risk)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 # Which are not imported to know that they have no action masks.
 WITHOUT_MASKS = (*ENV_NAMES, *PARTIAL_ENV_NAMES, *LEARNED_ENV_NAMES)
-LASTING_NOISE = ("ornstein_uhlenbeck", "state_dependent")
 
 
 def has_masks(config: TrainConfig) -> bool:
@@ -39,7 +38,7 @@ def why_one_piece(config: TrainConfig) -> str:
     """Why the actions of all rows must be computed at once; empty if they need not.
     `collector.needs_one_piece` says the same of a policy.
     """
-    if getattr(config.algorithm_section, "exploration", "") in LASTING_NOISE:
+    if getattr(config.algorithm_section, "exploration", "") == "state_dependent":
         return "actions are explored with noise that lasts from step to step"
     if getattr(config.algorithm_section, "noisy_std", 0.0) > 0:
         return "layers are noisy, with noise of each row's own"

@@ -27,7 +27,7 @@ def learner_settings(config: TrainConfig) -> LearnerSettings:
     return LearnerSettings(
         config.base_algorithm, section, {name: config.table(name) for name in section.tables},
         config.policy, config.normalization, config.seed, config.num_rows, config.rollout_steps,
-        config.compile, config.cpu_offload, config.overlap, config.checkpoint.replay,
+        config.compile, config.overlap, config.checkpoint.replay,
     )  # fmt: skip
 
 

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 # Streams of one seed that have nothing in common.
-TRAINING, EVALUATION, ACTIONS, ORDERS, REPLAY, UPDATES, FIRST_EPISODES, TEACHERS = range(8)
+TRAINING, EVALUATION, ACTIONS, ORDERS, REPLAY, UPDATES, FIRST_EPISODES = range(7)
 
 _ROUNDS = 10
 _MULTIPLY_0, _MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -95,17 +94,6 @@ def uniform_at(random, draw):
 def unit(counter_0, counter_1, env, seed, stream):
     """A float32 in [0, 1) that belongs to these numbers."""
     return _fraction(_words(counter_0, counter_1, env, seed, stream)[0])
-
-
-def units(steps: Any, rows: Any, seed: Any, stream: Any) -> NDArray[np.float32]:
-    """What `unit(step & 0xFFFFFFFF, step >> 32, row, seed, stream)` gives for arrays of steps and
-    rows, as their shapes combine; nothing is compiled for it.
-    """
-    steps, rows = np.broadcast_arrays(np.asarray(steps, np.uint64), np.asarray(rows, np.uint64))
-    counter = (steps & _LOW, steps >> _HALF, rows, np.uint64(stream))
-    word = philox.py_func(*counter, np.uint64(seed) & _LOW, np.uint64(seed) >> _HALF)[0]
-    found: NDArray[np.float32] = (word >> _DROP).astype(np.float32) * _UNIT
-    return found
 
 
 @njit(inline="always")

@@ -40,13 +40,8 @@ class Rollout:
     `states` [K, N, S] are what a policy with memory knew before the steps 0, T / K, 2 T / K and so
     on: the first of each row that it learns from in one piece. None where there is no memory.
 
-    `places` [T, N], int32, are on the device where `obs` alone stay in main memory: where each of
-    them lies in `obs` flattened. None where all is in one memory.
-
     `log_probs` [T, N] are of the actions, `values` and `next_values` [T, N] of the states acted in
-    and of those that the steps led to, where the algorithm has such. Where `others_acted` as well
-    these are still the policy's own log-probabilities, and `behaviour_log_probs` [T, N] are those
-    by all who might have acted; `teacher_outputs` [T, N, ...] is what teachers said.
+    and of those that the steps led to, where the algorithm has such.
     """
 
     obs: Tensor
@@ -60,11 +55,7 @@ class Rollout:
     next_values: Tensor
     valid: Tensor | None = None
     states: Tensor | None = None
-    places: Tensor | None = None
     finals_in_order: bool = False
-    behaviour_log_probs: Tensor | None = None
-    teacher_outputs: Tensor | None = None
-    others_acted: bool = False
     has_values: bool = False  # whoever collects fills them in as well
 
     @classmethod
@@ -78,12 +69,9 @@ class Rollout:
         has_dead_steps: bool = False,
         num_final_obs: int | None = None,
         device: torch.device | str = "cpu",
-        obs_on_host: bool = False,
         obs_type: ObsType = np.float32,
     ) -> Rollout:
-        """With `num_final_obs` there are so many final observations of each row, in order. With
-        `obs_on_host` those acted on are in main memory, pinned where `device` is another.
-        """
+        """With `num_final_obs` there are so many final observations of each row, in order."""
         seen = TORCH_TYPES[obs_type]
 
         def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -91,17 +79,8 @@ class Rollout:
 
         num_finals = steps if num_final_obs is None else num_final_obs
         num_pieces = steps // (policy.horizon or steps)
-        obs_shape = (steps + 1, num_rows, obs_size)
-        places = None
-        if obs_on_host:
-            numbers: Tensor = torch.arange(steps * num_rows, dtype=torch.int32, device=device)
-            places = numbers.view(steps, num_rows)
         return cls(
-            obs=(
-                host_zeros(obs_shape, torch.device(device), seen)
-                if obs_on_host
-                else zeros(*obs_shape, dtype=seen)
-            ),
+            obs=zeros(steps + 1, num_rows, obs_size, dtype=seen),
             actions=zeros(steps, num_rows, *policy.action_shape, dtype=policy.action_dtype),
             rewards=zeros(steps, num_rows),
             terminated=zeros(steps, num_rows, dtype=torch.bool),
@@ -112,7 +91,6 @@ class Rollout:
             next_values=zeros(steps, num_rows),
             valid=~zeros(steps, num_rows, dtype=torch.bool) if has_dead_steps else None,
             states=zeros(num_pieces, num_rows, policy.state_size) if policy.state_size else None,
-            places=places,
             finals_in_order=num_final_obs is not None,
         )
 
@@ -167,41 +145,15 @@ class Rollout:
         fields = (self.rewards, self.terminated, self.truncated, self.final_obs, valid)
         return Transitions(self.obs[t + 1].numpy(), *(x[t].numpy() for x in fields))
 
-    @property
-    def obs_or_places(self) -> Tensor:
-        """Of every state acted in [T, N, D], or where it lies [T, N]: what is on the device."""
-        return self.obs[:-1] if self.places is None else self.places
-
-    def obs_at(self, obs_or_places: Tensor) -> Tensor:
-        """Observations [..., D] on the device, from a part of `obs_or_places`; waits for it."""
-        if self.places is None:
-            return obs_or_places
-        found = self.obs.flatten(0, 1)[obs_or_places.cpu()]
-        return found.to(self.places.device)
-
-    def on_device(self, obs: Tensor) -> Tensor:
-        """A part of `obs` where the rest of the rollout is."""
-        return obs.to(self.rewards.device, non_blocking=True)
-
     def obs_in_pieces(self) -> Iterator[Tensor]:
-        """The observations that count, as [B, D] of at most `MOST_AT_ONCE`, on the device."""
-        valid = self.valid
-        if valid is not None:
-            valid = valid.to(self.obs.device)
-        obs = self.obs[:-1]
-        counting = obs.flatten(0, 1) if valid is None else obs[valid]
-        return map(self.on_device, torch.split(counting, MOST_AT_ONCE))
+        """The observations that count, as [B, D] of at most `MOST_AT_ONCE`."""
+        return iter(torch.split(self.valid_of(self.obs[:-1]), MOST_AT_ONCE))
 
-    def in_pieces(
-        self, of: Callable[..., Tensor], obs: Tensor, besides: Tensor | None = None
-    ) -> Tensor:
-        """What `of` finds [B, ...] for observations [B, D], and what lies `besides` them [B, ...]:
-        of at most `MOST_AT_ONCE` at a time, wherever they are.
+    def in_pieces(self, of: Callable[[Tensor], Tensor], obs: Tensor) -> Tensor:
+        """What `of` returns [B, ...] for observations [B, D], of which it gets at most
+        `MOST_AT_ONCE` at a time.
         """
-        pieces: list[Iterator[Tensor]] = [map(self.on_device, torch.split(obs, MOST_AT_ONCE))]
-        if besides is not None:
-            pieces.append(iter(torch.split(besides, MOST_AT_ONCE)))
-        found = [of(*piece) for piece in zip(*pieces, strict=True)]
+        found = [of(piece) for piece in torch.split(obs, MOST_AT_ONCE)]
         return found[0] if len(found) == 1 else torch.cat(found)
 
     def values_by(self, value_of: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
@@ -235,11 +187,6 @@ class Rollout:
             by_step = final_values.gather(0, (number - 1).clamp_(min=0))
             next_values = torch.where(self.truncated, by_step, next_values)
         return next_values
-
-
-def host_zeros(shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> Tensor:
-    """In main memory, where `device` can copy from it and to it in passing."""
-    return torch.zeros(shape, dtype=dtype, pin_memory=device.type == "cuda")
 
 
 def at_each(number: Tensor, count: int, x: Tensor) -> Tensor:

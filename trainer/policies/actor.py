@@ -19,14 +19,13 @@ from .dense import DenseNetwork
 from .distributions.squashing import TANH, Squash
 from .encoded import EncodedNetwork
 from .encoder import make_encoder
-from .exploration import Exploration
 from .mlp import DTYPES
 from .network import Network
 from .noise import symmetric
 from .normalizers import make_obs_normalizer
 from .policy import Memoryless, stored_obs
 
-OF_ROWS = ("exploration.state", "network.matrices")  # noise that lasts, where there is any
+OF_ROWS = ("network.matrices",)  # of state-dependent exploration
 
 
 class Actor(Memoryless, nn.Module, ABC):
@@ -41,19 +40,16 @@ class Actor(Memoryless, nn.Module, ABC):
         config: PolicyConfig,
         normalize_obs: bool,
         seed: int,
-        exploration: Exploration | None = None,
         *,
         squash: Squash = TANH,
         is_epsilon_greedy: bool = False,
     ) -> None:
-        """Weights are drawn from `seed` alone. `squash` takes outputs to actions; `exploration` is
-        what `act` adds to those, a part `epsilon` of which is random: all or none, or where it
-        `is_epsilon_greedy` anything between. Raises ConfigError unless actions are real numbers
-        within finite bounds.
+        """Weights are drawn from `seed` alone. `squash` takes outputs to actions, a part `epsilon`
+        of which is random: all or none, or where it `is_epsilon_greedy` anything between. Raises
+        ConfigError unless actions are real numbers within finite bounds.
         """
         super().__init__()
-        self.exploration, self.squash = exploration, squash
-        self.is_epsilon_greedy = is_epsilon_greedy
+        self.squash, self.is_epsilon_greedy = squash, is_epsilon_greedy
         if not isinstance(spec.actions, Box):
             raise ConfigError("actions are discrete: this algorithm wants real-valued ones")
         if not all(map(math.isfinite, (*spec.actions.low, *spec.actions.high))):
@@ -100,25 +96,11 @@ class Actor(Memoryless, nn.Module, ABC):
         self.flat_parameters = self.network.flat_parameters
 
     @property
-    def num_explored(self) -> int:
-        """Random numbers that actions are drawn with, and explored."""
-        return self.action_size
-
-    @property
     def num_noise(self) -> int:
-        """Random numbers that `act` takes for an observation: those, and one that epsilon is
-        compared with where it is between 0 and 1.
+        """Random numbers that `act` takes for an observation: one for each action, and one that
+        epsilon is compared with where it is between 0 and 1.
         """
-        return self.num_explored + self.is_epsilon_greedy
-
-    @property
-    def has_lasting_noise(self) -> bool:
-        return self.exploration is not None and self.exploration.has_lasting_noise
-
-    def forget(self, dones: Tensor) -> None:
-        """Begin anew to explore where an episode ended; `dones` [N]."""
-        assert self.exploration
-        self.exploration.forget(dones)
+        return self.action_size + self.is_epsilon_greedy
 
     def noise(self, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
         """[..., `num_noise`] in [0, 1), for `act` on observations of this leading shape."""

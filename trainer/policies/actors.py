@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from ..settings.policy import PolicyConfig
 from .actor import Actor
@@ -32,17 +33,11 @@ class SquashedGaussianActor(Actor):
 
     outputs_per_action = 2
 
-    @property
-    def num_explored(self) -> int:
-        return self.action_size * (2 if self.exploration else 1)
-
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [B, A] drawn for obs [B, obs_size] with `noise` [B, num_noise] in [0, 1)."""
         outputs: Tensor = self.network(self.normalizer(obs))
-        normals = normal_from(noise[..., : self.num_explored])
-        actions = squashed(outputs, normals[..., : self.action_size], self.squash).actions
-        if self.exploration:
-            actions = self.exploration(actions, normals[..., self.action_size :])
+        normals = normal_from(noise[..., : self.action_size])
+        actions = squashed(outputs, normals, self.squash).actions
         return self.random_or(actions, noise), None
 
     def best(self, obs: Tensor) -> Tensor:
@@ -98,17 +93,33 @@ class StateDependentActor(SquashedGaussianActor):
         return self.random_or(self.squash.forward(explored), noise), None
 
 
+class GaussianNoise(nn.Module):
+    """Exploration noise that is independent in every step, of deviation `std` in half ranges."""
+
+    def __init__(self, std: float) -> None:
+        super().__init__()
+        self.std: Tensor
+        self.register_buffer("std", torch.tensor(std))
+
+    def forward(self, actions: Tensor, noise: Tensor) -> Tensor:
+        return torch.addcmul(actions, self.std, noise).clamp(-1, 1)
+
+
 class DeterministicActor(Actor):
     """One action for an observation: the network's outputs, squashed.
 
     Source: Lillicrap et al. 2016, arXiv:1509.02971.
     """
 
+    def __init__(self, *arguments: Any, std: float = 0.0, **options: Any) -> None:
+        """`arguments` and `options` are an actor's; `std` is the deviation of what `act` adds."""
+        super().__init__(*arguments, **options)
+        self.exploration = GaussianNoise(std)
+
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [B, A] for obs [B, obs_size], explored with `noise` [B, num_noise] in [0, 1)."""
-        actions = self.best(self.normalizer(obs))
-        if self.exploration:
-            actions = self.exploration(actions, normal_from(noise[..., : self.action_size]))
+        normals = normal_from(noise[..., : self.action_size])
+        actions = self.exploration(self.best(self.normalizer(obs)), normals)
         return self.random_or(actions, noise), None
 
     def best(self, obs: Tensor) -> Tensor:

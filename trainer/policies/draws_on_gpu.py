@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -29,30 +29,6 @@ def uniform_one(i, arguments):
 
 
 KERNEL = Kernel(uniform_one, "any")
-
-
-def step_uniform_one(i, arguments):
-    """A random number in [0, 1) for step i // N of row i % N, of a stream of their own; of all
-    ranks that is row `first_row` + i % N.
-    """
-    uniforms, steps_before, seed, stream, first_row = arguments
-    num_rows = uniforms.shape[1]
-    t, row = i // num_rows, i % num_rows
-    step = np.uint64(steps_before[0] + t)
-    uniforms[t, row] = unit(step & _LOW, step >> _HALF, first_row + row, seed, stream)
-
-
-STEP_UNIFORMS = Kernel(step_uniform_one, "any")
-
-
-def fill_step_uniforms(
-    uniforms: Tensor, steps_before: Tensor, seed: Any, stream: int, first_row: int = 0
-) -> None:
-    """Write to `uniforms` [T, N] those of every row's next T steps after `steps_before` [1] int64;
-    they are `jit.streams.units`, of the rows from `first_row` on.
-    """
-    numbers = (np.uint64(seed), np.uint64(stream), np.int64(first_row))
-    STEP_UNIFORMS.launch(uniforms.numel(), uniforms, steps_before, *numbers)
 
 
 class CountedDraws:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TypeVar
 
 import torch
@@ -52,8 +51,6 @@ class ImplicitQuantiles(ActionValues):
         super().__init__()
         self.encoder, self.layers = encoder, layers
         self.embedding = CosineEmbedding(num_features)
-        # The risk [B] of observations [B, D], in the place of `risk`, where it is to differ.
-        self.risk_of: Callable[[Tensor], Tensor] | None = None
         self.risk: Tensor
         self.acting_taus: Tensor
         self.register_buffer("risk", torch.ones(()))
@@ -67,8 +64,7 @@ class ImplicitQuantiles(ActionValues):
         return quantiles
 
     def values(self, obs: Tensor) -> Tensor:
-        risk = self.risk if self.risk_of is None else self.risk_of(obs).unsqueeze(-1)
-        return self._means(obs, (self.acting_taus * risk).view(-1, len(self.acting_taus)))
+        return self._means(obs, (self.acting_taus * self.risk).unsqueeze(0))
 
     def expected_values(self, obs: Tensor) -> Tensor:
         """As `values`, over all of the return whatever the risk."""

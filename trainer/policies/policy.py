@@ -22,18 +22,11 @@ class Stateless(Protocol):
 
 
 class Memoryless:
-    """The state methods of policies without memory, whose exploration noise does not last."""
+    """The state methods of policies without memory."""
 
     state_size = 0
     horizon = 0
     of_rows: Sequence[str] = ()
-
-    @property
-    def has_lasting_noise(self) -> bool:
-        return False
-
-    def forget(self, dones: Tensor) -> None:
-        """Do nothing: there is no lasting noise."""
 
     def act_step(
         self: Stateless, obs: Tensor, noise: Tensor, state: Tensor
@@ -95,13 +88,6 @@ class Policy(Protocol):
 
     def greedy_step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """The greedy actions for the environment, and the next state [B, state_size]."""
-
-    @property
-    def has_lasting_noise(self) -> bool:
-        """Whether exploration noise depends on earlier steps; then call `forget` after each."""
-
-    def forget(self, dones: Tensor) -> None:
-        """Draw new exploration noise for the rows whose episodes ended, by `dones` [N]."""
 
     def env_actions(self, actions: Tensor) -> Tensor:
         """Stored `actions` converted to the environment's actions, within its bounds."""

@@ -59,13 +59,6 @@ class RecurrentActorCritic(DistributionPolicy):
             init_orthogonal(nn.Sequential(self.projection), 1.0, generator)
         self.flat_parameters = flattened(self.parameters_to_learn())
 
-    @property
-    def has_lasting_noise(self) -> bool:
-        return False
-
-    def forget(self, dones: Tensor) -> None:
-        """Its noise does not last."""
-
     def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Features [B, size] of obs [B, obs_size], with the action mask behind them if there is
         one, and the next state [B, state_size].

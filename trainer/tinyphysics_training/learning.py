@@ -9,7 +9,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from ..algorithms.advantages import Advantages
 from ..algorithms.algorithm import Metrics
 from ..algorithms.gradient import flat_gradient
 from ..algorithms.optimizer import scaled_down
@@ -25,24 +24,11 @@ from ..machine.values import Scalar, State
 from ..memory.rollout import Rollout
 from ..memory.samplers import next_minibatches
 from ..policies.actor_critic import ActorCritic
-from ..returns.gae import Corrections
 from .cloning import clone, demonstrations, set_gradients
 
 
-class CentredAdvantages(Advantages):
-    """Centred over the episodes along the same route, step by step."""
-
-    rollouts_per_route = 1
-
-    def estimates(
-        self, rollout: Rollout, rewards: Tensor, corrections: Corrections | None = None
-    ) -> tuple[Tensor, Tensor]:
-        advantages, returns = super().estimates(rollout, rewards, corrections)
-        return centred(advantages, self.rollouts_per_route), returns
-
-
 class EpisodePPO(PPO):
-    """With `CentredAdvantages`.
+    """PPO whose advantages are centred over the episodes along the same route, step by step.
 
     Before the first rollout the actor learns to imitate, if it is to; from the first rollout the
     critic learns by itself, so that its first advice is not noise.
@@ -69,8 +55,6 @@ class EpisodePPO(PPO):
         super().__init__(settings, policy, seed=seed, tick=tick, ranks=ranks)
         self._engine, self._routes = engine, routes
         self._cloning, self._driving = cloning, driving
-        self.advantages = CentredAdvantages(self.evaluator, self.section, self.ranks)
-        self.advantages.rollouts_per_route = self._driving.rollouts_per_route
         self._generator = torch.Generator().manual_seed(cloning_seed)
         self._cloning_env_steps = 0  # that a controller took to be imitated
         self._cloning_loss = math.nan
@@ -106,9 +90,13 @@ class EpisodePPO(PPO):
         metrics = super().learn(rollout, rewards, progress_fraction)
         return {"loss/cloning": self._cloning_loss, **metrics}
 
+    def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
+        advantages, returns = super().estimates(rollout, rewards)
+        return centred(advantages, self._driving.rollouts_per_route), returns
+
     def fit_critic(self, rollout: Rollout, rewards: Tensor, num_epochs: int) -> None:
         """Epochs that move the critic alone."""
-        _, returns = self.advantages.estimates(rollout, rewards)
+        _, returns = self.estimates(rollout, rewards)
         obs, returns = rollout.obs[:-1].flatten(0, 1), returns.flatten()
         num_samples, places = local_places(rollout, self.ranks)
         places = places.to(obs.device)

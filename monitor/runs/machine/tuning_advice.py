@@ -39,7 +39,7 @@ def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
         is_on_gpu,
         collect=_collect(manifest, config),
         learn=_learn(algorithm, section),
-        learn_on_idle_gpu=_learn_on_idle_gpu(config, algorithm, section),
+        learn_on_idle_gpu=_learn_on_idle_gpu(algorithm, section),
         idle_gpu=MORE_ENVS,
         evaluate=_interval(config, "evaluation"),
         checkpoint=_interval(config, "checkpoint"),
@@ -68,12 +68,8 @@ def _learn(algorithm: str, section: Mapping[str, Any]) -> str:
     return ""
 
 
-def _learn_on_idle_gpu(
-    config: Mapping[str, Any], algorithm: str, section: Mapping[str, Any]
-) -> str:
+def _learn_on_idle_gpu(algorithm: str, section: Mapping[str, Any]) -> str:
     """Where a GPU waits while it learns, more work at once is."""
-    if config.get("cpu_offload") is True:  # which gathers minibatches on the host
-        return "set cpu_offload=false"
     if _number(section, "num_minibatches") > 1:
         return f"lower {algorithm}.num_minibatches"
     return f"raise {algorithm}.batch_size" if _number(section, "batch_size") else ""

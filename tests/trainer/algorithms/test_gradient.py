@@ -154,26 +154,6 @@ def test_the_page_hears_of_steps_while_one_thread_collects():
     experiment.close()
 
 
-@pytest.mark.parametrize("num_samples", [64, 1024, 40_000])
-def test_memory_that_runs_out_halves_what_is_learned_from_at_once(num_samples):
-    """Also where minibatches come in pieces anyway."""
-    batch = Batch(*(torch.arange(num_samples, dtype=torch.float32) for _ in range(6)))
-    sizes = []
-
-    def gradient_of(piece):
-        sizes.append(len(piece.obs))
-        if len(sizes) == 1:
-            raise MemoryError("no more")
-        return piece.obs.sum().view(1), piece.returns.sum()
-
-    accumulation = Gradient(NOTHING_TO_LEARN, 0, map, is_shared=True)
-    gradient, _ = accumulation.added_up(batch, gradient_of, lambda minibatch, _: minibatch)
-    assert max(sizes[1:]) <= -(-sizes[0] // 2)
-    assert sum(sizes[1:]) == num_samples
-    torch.testing.assert_close(gradient, batch.obs.sum().view(1))
-    assert f"gradients of {accumulation.most_samples} samples" in accumulation.take_notices()[0]
-
-
 def test_pieces_of_what_is_not_shared_are_learned_from_one_after_the_other():
     def nobody(function, pieces):
         raise AssertionError("asked to share")

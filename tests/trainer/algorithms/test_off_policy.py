@@ -192,17 +192,6 @@ def test_where_time_is_up_what_is_left_is_asked_of_the_values(make):
     assert details["value/overestimation"] == pytest.approx(25 - 1.9 - 20.25)
 
 
-def test_drifting_noise_begins_anew_with_every_episode(make):
-    experiment = make(
-        SMALL, "rollout_steps=40", "sac.exploration=ornstein_uhlenbeck", "sac.exploration_std=0.5"
-    )
-    state = experiment.policy.exploration.state
-    iterate(experiment, 4)  # 160 of the 200 steps that an episode of Pendulum has
-    assert state.all()
-    experiment.collect()
-    assert not state.any()
-
-
 def test_noise_that_depends_on_the_state_is_kept_for_a_collection(make):
     experiment = make(SMALL, "sac.exploration=state_dependent", "sac.exploration_std=0.5")
     iterate(experiment, 3)  # until it is warm

@@ -33,24 +33,23 @@ TASKS: dict[str, dict[str, Any]] = {
     "pqn": {**SMALL, "algorithm": "pqn"},
     # Several agents an environment, which retire: dead steps.
     "agents": {**SMALL, **FEW, **NORMALIZED, "env": "marine_nav"},
-    "recomputed advantages": {
-        **SMALL, **FEW, "ppo": {"recompute_advantages": "minibatch"},
+    "centred rewards": {
+        **SMALL, **FEW, "ppo": {"max_minibatch_size": 64},
         "normalization": {"reward_centring": 0.01},
     },
     "normalised over rollouts": {
         **SMALL, **FEW,
-        "ppo": {"recompute_advantages": "epoch", "normalize_advantages": "rollout",
-                "sampler": "sequential"},
+        "ppo": {"normalize_advantages": "rollout", "sampler": "sequential"},
     },
     "by advantages": {
         **SMALL, **FEW,
-        "ppo": {"sampler": "prioritised", "recompute_advantages": "epoch", "num_minibatches": 3},
+        "ppo": {"sampler": "prioritised", "num_minibatches": 3},
     },
     "rows by advantages": {
         **SMALL, **FEW, **MEMORY, "ppo": {"num_minibatches": 3, "sampler": "prioritised"},
     },
     "taught": {
-        **SMALL, **ONCE, "kickstart": {"teachers": ["a-run"], "act_prob": 0.3},
+        **SMALL, **ONCE, "kickstart": {"teachers": ["a-run"]},
     },
     "in float32": {**SMALL, **NORMALIZED, **ONCE},
     "memory in float32": {**SMALL, **MEMORY, **ONCE},

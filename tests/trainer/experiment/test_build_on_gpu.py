@@ -130,9 +130,10 @@ def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experimen
 
 def test_switches_of_ppo_run_as_captured_work_does(make_cuda_experiment):
     experiment = make_cuda_experiment(
-        "ppo.sampler=prioritised", "ppo.recompute_advantages=minibatch",
-        "ppo.max_minibatch_size=20", "normalization.reward_centring=0.01",
-    )  # fmt: skip
+        "ppo.sampler=prioritised",
+        "ppo.max_minibatch_size=20",
+        "normalization.reward_centring=0.01",
+    )
     before = experiment.policy.flat_parameters.clone()
     for _ in range(3):
         list(experiment.iterate(Stopwatch(), wait=True))

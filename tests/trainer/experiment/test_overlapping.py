@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn
+from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn, ratios
 from stand_in_streams import Work, WorkEvent
 
 from operant.shared import MetricsReader, MetricsWriter
@@ -26,7 +26,7 @@ RUNS = {
     "scheduled": ("ppo.learning_rate_schedule=linear", "ppo.clip_schedule=cosine"),
     "stopped by kl": ("ppo.target_kl=0.001", "ppo.num_epochs=6", "ppo.learning_rate=1e-2"),
     "with memory": (*MEMORY, "normalization.obs=true"),
-    "anew": ("ppo.recompute_advantages=epoch", "ppo.sampler=prioritised"),
+    "prioritised": ("ppo.sampler=prioritised",),
     "gaussian": ("env=pendulum",),
     "fused": ("rollout=fused",),
 }
@@ -95,16 +95,7 @@ def one_update_late(experiment, num_iterations=NUM_ITERATIONS):
     """The same by the plain loop, which acts with what is loaded into its policy for that long, as
     it was one update before; returns metrics, and the policy that would act next.
     """
-    policy, algorithm, rows = experiment.policy, experiment.algorithm, []
-    if experiment.config.ppo.recompute_advantages != "never":
-        estimates = algorithm.advantages.estimates
-
-        def corrected(rollout, rewards, corrections=None):
-            if corrections is None:  # the first of an update, which have no ratios else
-                return algorithm.advantages.fresh(rollout, rewards)
-            return estimates(rollout, rewards, corrections)
-
-        algorithm.advantages.estimates = corrected
+    policy, rows = experiment.policy, []
     acting = copied(policy)
     for _ in range(num_iterations):
         current = copied(policy)
@@ -187,17 +178,15 @@ def test_the_first_two_rollouts_are_by_the_first_policy_and_each_later_one_by_th
     make_cuda_experiment,
 ):
     experiment = make_cuda_experiment(OVERLAP, PLENTY, "ppo.learning_rate=1e-2")
-    algorithm, policies, furthest = experiment.algorithm, [copied(experiment.policy)], []
+    policies, furthest = [copied(experiment.policy)], []
     for number in range(4):
         experiment.collect()
         experiment.collector.hand_over()
         rollout = experiment.collector.rollout
-        with torch.no_grad():
-            ratios = (algorithm.evaluator.log_probs(rollout) - rollout.log_probs).exp()
-            furthest.append(float((ratios - 1).abs().max()))
-            experiment.policy.load_state_dict(policies[max(0, number - 1)])
-            acting_ratios = (algorithm.evaluator.log_probs(rollout) - rollout.log_probs).exp()
-            experiment.policy.load_state_dict(policies[number])
+        furthest.append(float((ratios(experiment, rollout) - 1).abs().max()))
+        experiment.policy.load_state_dict(policies[max(0, number - 1)])
+        acting_ratios = ratios(experiment, rollout)
+        experiment.policy.load_state_dict(policies[number])
         # Old log-probabilities are those of whoever acted, one update before.
         assert (acting_ratios - 1).abs().max() < 1e-5, number
         experiment.learn()

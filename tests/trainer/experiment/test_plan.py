@@ -30,7 +30,6 @@ TINYPHYSICS = (
     "normalization.obs=false",
 )  # fmt: skip
 MARINE_DQN = ("env=marine_nav", "marine_nav.actions=discrete", "algorithm=dqn")
-KINEMATIC = ("env=marine_nav", "marine_nav.vessels=kinematic", "algorithm=dqn")
 WORKERS = ("workers.num_workers=4", "workers.async_factor=2")
 TWO_GROUPS = ("workers.num_workers=auto", "workers.async_factor=2")
 
@@ -70,14 +69,12 @@ ON_A_GPU = [
     (("env=grid",), "graphs gpu_vector pytorch stepped"),  # whose agents all end at once
     (("env=grid", MEMORY), "graphs gpu_vector pytorch stepped"),
     (MARINE_DQN, "graphs gpu_vector pytorch agents"),
-    (KINEMATIC, "graphs gpu_vector pytorch agents"),
     (TINYPHYSICS, "inline routes pytorch"),
 ]
 # Where a GPU is of no use to them.
 NOT_ON_A_GPU = [
     ((GYM,), "inline workers compiled stepped"),
     (("env=marine_nav",), "inline vector compiled compiled"),
-    ((*KINEMATIC, "normalization.obs=true"), "inline vector pytorch sliced"),
     (("device=cpu",), "inline vector compiled compiled"),
 ]
 
@@ -185,7 +182,6 @@ def test_a_rank_has_workers_for_its_own_environments_and_its_part_of_the_cores()
 @pytest.mark.parametrize(
     "noise",
     [
-        (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=ornstein_uhlenbeck"),
         (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=state_dependent"),
         (GYM, "algorithm=dqn", "dqn.noisy_std=0.5"),
     ],
@@ -215,7 +211,6 @@ def test_a_second_process_compiles_where_that_saves_time(overrides, machine, ran
     ("overrides", "ranks", "not_captured"),
     [
         ((), None, ()),
-        (("cpu_offload=true",), None, ("learn", "remember")),
         (("device=cuda",), RANKS, ("learn", "remember")),
     ],
 )
@@ -228,7 +223,6 @@ def test_what_asks_the_host_is_in_no_graph(overrides, ranks, not_captured):
     [
         (("policy.precision=bfloat16",), "because of policy.precision = bfloat16"),
         (("policy.encoder=hosted_envs:Any",), "because of policy.encoder = hosted_envs:Any"),
-        (("cpu_offload=true",), "cpu_offload saves nothing"),
         (("compile=true",), "compile has no effect"),
         (("algorithm=dqn", "replay.memory=host"), "replay.memory = host changes nothing"),
     ],
@@ -281,21 +275,16 @@ def test_what_this_machine_cannot_do_is_refused(overrides, machine, line):
         ((MEMORY, "algorithm=pqn"), "pqn learns policies without memory"),
         ((MEMORY, *TINYPHYSICS), "steered by a policy without memory"),
         ((MEMORY, "policy.precision=bfloat16"), "policy.memory.kind = lstm it is float32"),
-        (("cpu_offload=true", "algorithm=dqn"), "dqn learns from replay"),
-        (("cpu_offload=true", *TINYPHYSICS), "keeps its rollouts where its model is"),
-        (("cpu_offload=true", "rollout=fused"), "writes all observations on the GPU"),
         (("overlap=true", "algorithm=pqn"), "pqn has no importance ratio"),
-        (("overlap=true", "kickstart.teachers=['a']", "kickstart.act_prob=0.5"), "act_prob = 0"),
         (("overlap=true", *TINYPHYSICS), "where its model is, in turn"),
         (("overlap=true", "device=cpu"), "device = cpu is on the processor"),
         (("overlap=true", GYM), "gymnasium:CartPole-v1 is on the processor"),
         (("overlap=true", "env=marine_nav"), "this run is on the processor"),
-        (("overlap=true", "cpu_offload=true"), "there are no two rollouts"),
         (("compile=true", "algorithm=dqn"), "gradients are written by hand"),
         (("num_threads=2", "device=cuda"), "num_threads = 2 is for the processor"),
         ((GYM, "algorithm=dqn", "dqn.noisy_std=0.5", *TWO_GROUPS), "layers are noisy"),
         (
-            (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=ornstein_uhlenbeck", *TWO_GROUPS),
+            (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=state_dependent", *TWO_GROUPS),
             "noise that lasts from step to step; use 1",
         ),
     ],
@@ -311,7 +300,6 @@ def test_what_no_machine_can_do_is_refused_in_one_line(overrides, words):
 @pytest.mark.parametrize(
     ("overrides", "setting"),
     [
-        (("cpu_offload=true",), "cpu_offload = true"),
         (("compile=true",), "compile = true"),
         (("overlap=true",), "overlap = true"),
         (("rollout=fused",), "rollout = fused"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from operant.trainer.jit.streams import EVALUATION, TEACHERS, TRAINING, philox, uniform, unit, units
+from operant.trainer.jit.streams import EVALUATION, TRAINING, philox, uniform
 
 
 @njit
@@ -38,16 +38,6 @@ def test_philox_gives_the_words_its_authors_published(counter, key, expected):
     # Random123's known answers for philox4x32-10.
     found = words(np.array(counter, np.uint64), np.array(key, np.uint64))
     assert [f"{word:08x}" for word in found] == expected.split()
-
-
-def test_arrays_of_steps_and_rows_give_what_each_gives():
-    steps, seed = np.array([0, 7, 2**32 - 1, 2**32 + 3], np.uint64), np.uint64(2**40 + 5)
-    found = units(steps[:, None], np.arange(3), seed, TEACHERS)
-    for step, numbers in zip(steps, found, strict=True):
-        low, high = step & np.uint64(0xFFFFFFFF), step >> np.uint64(32)
-        expected = [unit(low, high, np.uint64(row), seed, np.uint64(TEACHERS)) for row in range(3)]
-        assert numbers.tolist() == [float(x) for x in expected]
-    assert len(set(found.flatten().tolist())) == 12
 
 
 def test_no_two_draws_of_an_episode_are_the_same():

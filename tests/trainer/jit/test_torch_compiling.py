@@ -83,7 +83,7 @@ def test_they_do_with_machine_code(make_experiment):
 
 
 def test_they_do_as_a_gpu_would_have_it(quick, make_cuda_experiment):
-    check_one_iteration(make_cuda_experiment, "ppo.clip_schedule=linear", "cpu_offload=true")
+    check_one_iteration(make_cuda_experiment, "ppo.clip_schedule=linear")
 
 
 def test_all_is_compiled_beforehand_and_nothing_is_learned_by_it(quick, make_experiment, run):

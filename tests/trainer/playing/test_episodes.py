@@ -126,29 +126,6 @@ def test_episode_k_is_the_one_of_environment_k_of_an_evaluation(
     np.testing.assert_allclose(returns, evaluation.returns, rtol=1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "sight"),
-    [
-        (("marine_nav.vessels=kinematic", "marine_nav.num_robots=2"), ("circle", 1)),
-        # from the vessel along eleven ends of beams, and back
-        (("marine_nav.vessels=sonar", "marine_nav.num_robots=1", "marine_nav.boundary=true"),
-         ("line", 13)),
-    ],
-)  # fmt: skip
-def test_marine_navs_other_vessels_are_drawn_on_their_map(kind, sight, episodes_of):
-    episodes = episodes_of(*SEA, *kind, "policy.hidden_sizes=[8]")
-    episodes.begin(3, 1)
-    scene = episodes.moment(0).view
-    check_scene(scene, episodes.num_agents)
-    assert scene.high == (51, 51)  # 50 m, and a margin of one
-    (seen,) = (shape for shape in scene.shapes if shape.role == "range")
-    assert (seen.kind, len(seen.points)) == sight
-    last = played_out(episodes)
-    assert set(last.endings) <= {"collided", "arrived", "time limit", "left the map"}
-    assert last.view.shapes
-
-
 def test_marine_nav_shows_robots_goals_obstacles_currents_and_a_range(episodes_of):
     episodes = episodes_of(*SEA)
     episodes.begin(1, 0)

@@ -6,9 +6,7 @@ import pytest
 import torch
 
 from operant.trainer.envs import load_spec
-from operant.trainer.policies.actors import SquashedGaussianActor, StateDependentActor
-from operant.trainer.policies.exploration import GaussianNoise, OrnsteinUhlenbeckNoise
-from operant.trainer.policies.noise import normal_from
+from operant.trainer.policies.actors import GaussianNoise, StateDependentActor
 from operant.trainer.settings.policy import PolicyConfig
 
 CONFIG = PolicyConfig(hidden_sizes=(8, 6), activation="relu")
@@ -26,29 +24,6 @@ def take_noise(actor, seed):
 def test_gaussian_noise_stays_within_the_bounds():
     found = GaussianNoise(0.5)(torch.tensor([[0.0, 0.9]]), torch.tensor([[1.0, 1.0]]))
     assert found.tolist() == [[0.5, 1.0]]
-
-
-def test_drifting_noise_is_kept_until_an_episode_ends():
-    noise = OrnsteinUhlenbeckNoise(2, 1, std=0.5, theta=0.2, dt=0.25)
-    actions, ones = torch.zeros(2, 1), torch.ones(2, 1)
-    # 0.5 * sqrt(0.25) = 0.25; then 0.25 * (1 - 0.05) + 0.25 = 0.4875
-    assert noise(actions, ones).flatten().tolist() == [0.25, 0.25]
-    assert noise(actions, ones).flatten().tolist() == pytest.approx([0.4875, 0.4875])
-    noise.forget(torch.tensor([False, True]))
-    assert noise(actions, ones).flatten().tolist() == pytest.approx([0.713125, 0.25])
-    assert "state" in noise.state_dict()
-
-
-def test_a_drawn_action_can_have_drifting_noise_besides():
-    spec = load_spec("mountain_car_continuous")
-    plain = SquashedGaussianActor(spec, CONFIG, False, 1)
-    exploring = SquashedGaussianActor(
-        spec, CONFIG, False, 1, OrnsteinUhlenbeckNoise(5, 1, std=0.5, dt=0.01)
-    )
-    obs, noise = torch.randn(5, 2, generator=seeded(2)), exploring.noise((5,), seeded(3))
-    assert noise.shape == (5, 2)
-    expected = plain.act(obs, noise[:, :1])[0] + 0.05 * normal_from(noise[:, 1:])
-    torch.testing.assert_close(exploring.act(obs, noise)[0], expected.clamp(-1, 1))
 
 
 def test_state_dependent_noise_is_the_same_until_it_is_drawn_anew():

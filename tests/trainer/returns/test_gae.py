@@ -7,12 +7,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torchrl.objectives.value.functional import (
-    generalized_advantage_estimate,
-    vtrace_advantage_estimate,
-)
+from torchrl.objectives.value.functional import generalized_advantage_estimate
 
-from operant.trainer.returns.gae import Corrections, gae, policy_advantages
+from operant.trainer.returns.gae import gae
 
 
 def column(*values: float) -> torch.Tensor:
@@ -142,74 +139,3 @@ def test_advantages_are_torchrls(seed, steps, rows, gae_lambda):
     )  # fmt: skip
     torch.testing.assert_close(torchrl_layout(advantages), theirs, atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(torchrl_layout(returns), their_returns, atol=1e-5, rtol=1e-5)
-
-
-@given(st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 4),
-       st.sampled_from([0.5, 1.0, 1.5]), st.sampled_from([0.5, 1.0]))  # fmt: skip
-def test_with_lambda_one_the_returns_are_torchrls_v_trace(seed, steps, rows, rho_clip, c_clip):
-    rewards, values, next_values, terminated, truncated = random_rollout(seed, steps, rows)
-    log_pi, log_mu = torch.randn(2, steps, rows, generator=torch.Generator().manual_seed(seed + 1))
-    corrections = Corrections((log_pi - log_mu).exp(), rho_clip, c_clip)
-    advantages, returns = gae(
-        rewards, values, next_values, terminated, truncated, 0.97, 1.0, corrections
-    )
-    _, targets = vtrace_advantage_estimate(
-        0.97, *map(torchrl_layout, (log_pi, log_mu, values, next_values, rewards)),
-        torchrl_layout(terminated | truncated), torchrl_layout(terminated),
-        rho_thresh=rho_clip, c_thresh=c_clip,
-    )  # fmt: skip
-    torch.testing.assert_close(torchrl_layout(returns), targets, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(advantages, returns - values)
-
-
-def test_ratios_of_one_change_nothing():
-    rollout = random_rollout(3, 7, 2)
-    plain, _ = gae(*rollout, 0.9, 0.8)
-    corrected, _ = gae(*rollout, 0.9, 0.8, Corrections(torch.ones(7, 2)))
-    assert (plain == corrected).all()
-
-
-def test_a_correction_counts_in_the_step_and_in_what_flows_through_it():
-    # gamma = lambda = 1: t=1: rho 0.5: 0.5 * 4 = 2; t=0: rho 2, c cut to 1: 2 * 1 + 1 * 2 = 4
-    advantages, _ = gae(
-        column(1.0, 4.0), column(0.0, 0.0), column(0.0, 0.0), flags(False, False),
-        flags(False, False), 1.0, 1.0, Corrections(column(2.0, 0.5), rho_clip=2.0, c_clip=1.0),
-    )  # fmt: skip
-    assert advantages.squeeze(1).tolist() == [4.0, 2.0]
-
-
-@given(st.integers(0, 2**31), st.integers(1, 12), st.sampled_from([0.5, 1.0, 1.5]))
-def test_times_rho_the_policys_advantages_are_torchrls_v_trace(seed, steps, rho_clip):
-    rewards, values, last, terminated, _ = random_rollout(seed, steps, 3)
-    next_values = torch.cat([values[1:], last[-1:]])  # one episode after the other
-    rollout = (rewards, values, next_values, terminated, torch.zeros_like(terminated))
-    log_pi, log_mu = torch.randn(2, steps, 3, generator=torch.Generator().manual_seed(seed + 1))
-    ratios = (log_pi - log_mu).exp()
-    corrected, _ = gae(*rollout, 0.97, 1.0, Corrections(ratios, rho_clip, 1.0))
-    found = ratios.clamp(max=rho_clip) * policy_advantages(corrected, *rollout, 0.97, 1.0)
-    theirs, _ = vtrace_advantage_estimate(
-        0.97, *map(torchrl_layout, (log_pi, log_mu, values, next_values, rewards)),
-        torchrl_layout(terminated), torchrl_layout(terminated), rho_thresh=rho_clip, c_thresh=1.0,
-    )  # fmt: skip
-    torch.testing.assert_close(torchrl_layout(found), theirs, atol=1e-5, rtol=1e-5)
-
-
-def test_a_steps_own_correction_is_not_in_the_policys_advantage():
-    # As above, A = 4 and 2 with corrections; without its own t=1: 4; t=0: 1 + 1 * 2 = 3
-    rollout = (
-        column(1.0, 4.0), column(0.0, 0.0), column(0.0, 0.0), flags(False, False),
-        flags(False, False),
-    )  # fmt: skip
-    found = policy_advantages(column(4.0, 2.0), *rollout, 1.0, 1.0)
-    assert found.squeeze(1).tolist() == [3.0, 4.0]
-
-
-def test_ends_stop_what_flows_back_to_the_policys_advantage():
-    # terminated: 1 - 0.5; truncated: 1 + 0.5 * 2 - 0.5; both without the 8 that follow
-    for terminated, expected in ((True, 0.5), (False, 1.5)):
-        rollout = (
-            column(1.0, 8.0), column(0.5, 0.0), column(2.0, 0.0), flags(terminated, False),
-            flags(not terminated, False),
-        )  # fmt: skip
-        found = policy_advantages(column(0.0, 8.0), *rollout, 0.5, 1.0)
-        assert found.squeeze(1).tolist() == [expected, 8.0]

@@ -10,12 +10,11 @@ from ...policies.actor_critic import ActorCritic
 from ...policies.recurrent_actor_critic import RecurrentActorCritic
 from ..algorithm import Options
 from ..settings import LearnerSettings
-from .acting_teachers import Teacher
 from .auxiliary_loss import AuxiliaryLoss
 from .contrastive import Contrastive
-from .kickstart import Kickstart
+from .kickstart import Kickstart, Teacher
 
-__all__ = ["AuxiliaryLoss", "embedding_size", "make_auxiliary_losses"]
+__all__ = ["AuxiliaryLoss", "Teacher", "embedding_size", "make_auxiliary_losses"]
 
 
 def make_auxiliary_losses(
@@ -36,8 +35,6 @@ def make_auxiliary_losses(
             # A captured or compiled update must do the same work every time.
             asks_always=settings.compile or not is_inline,
         )  # fmt: skip
-        if section.act_prob:
-            kickstart.have_teachers_act(settings.seed, is_inline)
         losses.append(kickstart)
     if embedding_size(settings) and isinstance(policy, RecurrentActorCritic):
         row_steps = settings.part_steps

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from ...machine.values import Scalar, State
 from ...memory.rollout import Rollout
-from ..algorithm import Collecting, Metrics
 from ..minibatches import Evaluation, Minibatch
 
 
@@ -25,14 +24,6 @@ class AuxiliaryLoss(ABC):
     can_be_shared: ClassVar[bool] = True  # whether threads may share a minibatch
     weight: Scalar = 0.0
     data: Tensor | None = None
-
-    def attach(self, collector: Collecting) -> None:
-        """Called before the first rollout of `collector`."""
-        return
-
-    def explore(self, progress_fraction: Scalar) -> None:
-        """Called before each rollout."""
-        return
 
     def begin(self, rollout: Rollout, progress_fraction: Scalar) -> None:
         """Called before each update: set `weight` and `data`."""
@@ -56,11 +47,6 @@ class AuxiliaryLoss(ABC):
     @abstractmethod
     def loss_sum(self, piece: Minibatch, evaluation: Evaluation) -> Tensor:
         """The loss summed over the samples of a piece of a minibatch."""
-
-    @property
-    def metrics(self) -> Metrics:
-        """Metrics of an update other than the loss."""
-        return {}
 
     def forget_episodes(self) -> None:
         """Called when all current episodes were dropped: forget what belongs to them."""

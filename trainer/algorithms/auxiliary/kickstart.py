@@ -14,11 +14,12 @@ from ...config.sections.kickstart import KickstartConfig
 from ...distributed.process_group import LOCAL, ProcessGroup
 from ...machine.values import Scalar, State
 from ...memory.rollout import Rollout
+from ...policies.actor_critic import ActorCritic
 from ...policies.recurrent_actor_critic import RecurrentActorCritic
-from ..algorithm import Collecting, Metrics
 from ..minibatches import Evaluation, Minibatch
-from .acting_teachers import ActingTeachers, Teacher
 from .auxiliary_loss import AuxiliaryLoss
+
+Teacher = ActorCritic | RecurrentActorCritic
 
 
 class Kickstart(AuxiliaryLoss):
@@ -48,7 +49,7 @@ class Kickstart(AuxiliaryLoss):
         self._ranks, self._rows = ranks, ranks.my_rows(num_rows)
         self._asks_always = asks_always
         self._section, self._teachers = section, tuple(teachers)
-        self._policy, self._distribution = policy, policy.distribution
+        self._distribution = policy.distribution
         device = policy.flat_parameters.device
         for teacher in self._teachers:
             teacher.to_device(device)
@@ -56,21 +57,6 @@ class Kickstart(AuxiliaryLoss):
             torch.zeros(len(self._rows), teacher.state_size, device=device)
             for teacher in self._teachers
         ]
-        self.acting: ActingTeachers | None = None
-
-    def have_teachers_act(self, seed: int, is_inline: bool) -> None:
-        """Let teachers act from the next rollout on, with probability `act_prob` times `factor`."""
-        self.acting = ActingTeachers(
-            self._policy, self._teachers, self._states, seed, is_inline, self._rows.start
-        )
-
-    def attach(self, collector: Collecting) -> None:
-        if self.acting:
-            self.acting.join(collector)
-
-    def explore(self, progress_fraction: Scalar) -> None:
-        if self.acting:
-            self.acting.set_prob(self._section.act_prob * self.factor(progress_fraction))
 
     def factor(self, progress_fraction: Scalar) -> Tensor:
         """1 at first; it falls to 0 over the last `fade_fraction` of `until_fraction`."""
@@ -88,15 +74,12 @@ class Kickstart(AuxiliaryLoss):
     @torch.no_grad()
     def teacher_outputs(self, rollout: Rollout) -> Tensor:
         """The outputs of teachers for every state of the rollout [T, N, K (outputs + 1)]: for each
-        teacher the outputs of its distribution, then its value. Acting teachers have already filled
-        them in.
+        teacher the outputs of its distribution, then its value.
         """
-        if self.acting and rollout.teacher_outputs is not None:
-            return rollout.teacher_outputs
         return torch.cat([self._outputs_of(i, rollout) for i in range(len(self._teachers))], -1)
 
     def _outputs_of(self, number: int, rollout: Rollout) -> Tensor:
-        teacher, obs = self._teachers[number], rollout.on_device(rollout.obs[:-1])
+        teacher, obs = self._teachers[number], rollout.obs[:-1]
         if isinstance(teacher, RecurrentActorCritic):
             resets, state = rollout.resets(), self._states[number]
             parts = teacher.over_rows(obs, state, resets)
@@ -123,10 +106,6 @@ class Kickstart(AuxiliaryLoss):
                 squares = (outputs[..., -1] - evaluation.values).square().sum()
                 total = total + section.value_coef * squares
         return total
-
-    @property
-    def metrics(self) -> Metrics:
-        return {"policy/teacher_act_prob": self.acting.prob} if self.acting else {}
 
     def forget_episodes(self) -> None:
         for state in self._states:

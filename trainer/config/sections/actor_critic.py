@@ -66,13 +66,12 @@ class ActorCriticConfig(OffPolicyConfig):
 class DDPGConfig(ActorCriticConfig):
     """Deep deterministic policy gradient, Lillicrap et al. 2016, arXiv:1509.02971."""
 
-    exploration: Literal["gaussian", "ornstein_uhlenbeck"] = Field(
-        "gaussian",
-        description="exploration noise: independent in every step, or correlated over time",
-    )
     exploration_std: float = Field(
-        0.1, ge=0, le=10, description="standard deviation of that noise, in half action ranges"
-    )
+        0.1,
+        ge=0,
+        le=10,
+        description="standard deviation of exploration noise, in half action ranges",
+    )  # fmt: skip
     smoothing_std: float = Field(
         0.0, ge=0, le=10, description="standard deviation of the target policy's noise; 0: none"
     )
@@ -118,16 +117,14 @@ class SACConfig(ActorCriticConfig):
         Metric("policy/alpha", "reward/nat", description="what a nat of entropy is worth"),
     )
 
-    exploration: Literal["policy", "ornstein_uhlenbeck", "state_dependent"] = Field(
+    exploration: Literal["policy", "state_dependent"] = Field(
         "policy",
-        description="policy: sample from the policy; ornstein_uhlenbeck: add noise that is "
-        "correlated over time; state_dependent: generalised state-dependent exploration, its "
-        "noise matrix drawn once per rollout",
+        description="policy: sample from the policy; state_dependent: generalised state-dependent "
+        "exploration, its noise matrix drawn once per rollout",
     )
     exploration_std: float = Field(
-        0.05, gt=0, le=10,
-        description="standard deviation of the noise, or the initial one of its matrix",
-    )  # fmt: skip
+        0.05, gt=0, le=10, description="initial standard deviation of that matrix"
+    )
     alpha: float = Field(1.0, gt=0, le=1000, description="initial entropy coefficient")
     learn_alpha: bool = Field(True, description="tune alpha to reach target_entropy")
     target_entropy: float | None = Field(
@@ -168,16 +165,12 @@ class TQCConfig(SACConfig):
 class CrossQConfig(SACConfig):
     """SAC with batch renormalisation, no target networks; Bhatt et al. 2024, arXiv:1902.05605."""
 
-    unused_fields: ClassVar[dict[str, str]] = dict.fromkeys(
-        ("target_tau", "target_every"), "crossq has no target networks"
-    )
+    unused_fields: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("target_tau", "target_every"), "crossq has no target networks"),
+        **dict.fromkeys(("exploration", "exploration_std"), "crossq samples from the policy"),
+    }
 
     policy_delay: int = Field(3, ge=1, le=1024, description="critic updates per actor update")
-    exploration: Literal["policy", "ornstein_uhlenbeck"] = Field(
-        "policy",
-        description="policy: sample from the policy; ornstein_uhlenbeck: add noise that is "
-        "correlated over time",
-    )
 
     def check(self, config: TrainConfig) -> None:
         super().check(config)

@@ -33,22 +33,12 @@ class KickstartConfig(Section):
         0.5, description="last fraction of that time, over which the teachers' weight falls to 0"
     )
 
-    act_prob: Fraction = Field(
-        0.0,
-        description="probability that a teacher takes an env step of the rollout; it falls to 0 "
-        "with the teachers' weight",
-    )
-
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """What runs publish that have teachers."""
         if not self.teachers:
             return ()
-        act_prob = Metric("policy/teacher_act_prob", description="of the env steps of a rollout")
-        return (
-            Metric("loss/kickstart", better="down", description="distance from teachers"),
-            *((act_prob,) if self.act_prob else ()),
-        )
+        return (Metric("loss/kickstart", better="down", description="distance from teachers"),)
 
     def check(self, config: TrainConfig) -> None:
         """Raises ValueError where this and the rest of the run do not fit together."""
@@ -58,13 +48,7 @@ class KickstartConfig(Section):
                     raise ValueError(f"kickstart.{key} = {value}: there are no kickstart.teachers")
         elif config.env in LEARNED_ENV_NAMES:
             raise ValueError(f"kickstart.teachers: {config.env} cannot learn from other policies")
-        elif not (self.policy_coef or self.value_coef or self.act_prob):
+        elif not (self.policy_coef or self.value_coef):
             raise ValueError(
-                "kickstart.policy_coef = 0, kickstart.value_coef = 0 and kickstart.act_prob = 0: "
-                "one is wanted"
-            )
-        elif self.act_prob and config.rollout == "fused":
-            raise ValueError(
-                f"rollout = fused: kickstart.act_prob = {self.act_prob} takes its steps one by "
-                "one; use steps"
+                "kickstart.policy_coef = 0 and kickstart.value_coef = 0: one is wanted"
             )

@@ -73,18 +73,6 @@ class PPOConfig(AlgorithmSection):
     importance_exponent: Fraction = Field(
         0.4, description="of prioritised: initial beta of the importance weights; rises to 1"
     )
-    recompute_advantages: Literal["never", "epoch", "minibatch"] = Field(
-        "never",
-        description="recompute advantages with the current policy and V-trace ratios, before "
-        "each epoch or minibatch but the first",
-    )
-    recompute_returns: bool = Field(False, description="recompute the value targets too")
-    rho_clip: float = Field(
-        1.0, gt=0, le=1000, description="V-trace clip of the ratio in a TD error"
-    )
-    c_clip: float = Field(
-        1.0, gt=0, le=1000, description="V-trace clip of the ratio in the trace; at most rho_clip"
-    )
     max_minibatch_size: int = Field(
         0,
         ge=0,
@@ -95,7 +83,7 @@ class PPOConfig(AlgorithmSection):
     @property
     def not_compiled(self) -> dict[str, Any]:
         """What is asked for that the compiled loops do not do."""
-        keys = ("sampler", "recompute_advantages", "max_minibatch_size")
+        keys = ("sampler", "max_minibatch_size")
         values = {key: getattr(self, key) for key in keys}
         defaults = type(self).model_fields
         return {key: value for key, value in values.items() if value != defaults[key].default}
@@ -106,22 +94,12 @@ class PPOConfig(AlgorithmSection):
         check_minibatches(config, self.num_minibatches)
         for table in self.tables:
             config.table(table).check(config)
-        if self.c_clip > self.rho_clip:
-            raise ValueError(
-                f"ppo.c_clip = {self.c_clip:g} is above ppo.rho_clip = {self.rho_clip:g}"
-            )
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(config)
         if self.sampler != "prioritised":
             for key in ("priority_exponent", "importance_exponent"):
                 yield f"ppo.{key}", f"no use for it, ppo.sampler = {self.sampler}"
-        if self.recompute_advantages == "never":
-            reason = "no use for it, ppo.recompute_advantages = never"
-            yield "ppo.recompute_returns", reason
-            if not config.table("kickstart").act_prob:
-                for key in ("rho_clip", "c_clip"):
-                    yield f"ppo.{key}", f"{reason}, kickstart.act_prob = 0"
         if self.num_epochs == 1:
             yield "ppo.target_kl", "no later epoch could be left out, ppo.num_epochs = 1"
         if not self.entropy_coef:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from ...jit.templates import declared, unbound
 
 real = unbound("float32 or float64")
-has_boundary: bool = unbound("whether leaving the map ends a vessel's task")
 num_robots: int = unbound("robots that there is room for")
 num_obstacles: int = unbound("obstacles that there is room for")
 num_vortices: int = unbound("vortices that there is room for")
-is_compatible: bool = unbound("whether what the authors' simulator does is done")
 obs_scale = unbound("what each number of an observation is multiplied by, [obs_size]")
 max_noise_m = unbound("more than noise shifts anything")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bindings import is_compatible, num_robots, real
+from .bindings import num_robots, real
 from .constants import MAX_CLOCK, ONE, ZERO
 from .currents import current_at
 from .layout import (
@@ -38,26 +38,19 @@ from .vessel import apply_thrust, drive
 def reset(state, env, random):
     """Begin an episode with a scenario of the curriculum's stage."""
     generate(state, env, random)
-    begin(state, env, random, not is_compatible)
+    start(state, env, random)
 
 
 def start(state, env, random):
     """Begin an episode with the scenario that is in the state: starts, headings and goals,
-    obstacles and vortices, and how many there are of each.
-    """
-    begin(state, env, random, True)
-
-
-def begin(state, env, random, feels_current):
-    """All robots at rest in the water; unless it `feels_current`, their first observation has them
-    at rest over ground, as the authors' simulator has where it generates the scenario.
+    obstacles and vortices, and how many there are of each. All robots are at rest in the water.
     """
     forget_episode(state, env)
     for robot in range(num_robots):
         row = robot_row(robot)
         for field in (WATER_VX, WATER_VY, YAW_RATE, SEEN_YAW_RATE, LEFT_N, RIGHT_N):
             state[row + field, env] = ZERO
-        if state[row + IS_ACTIVE, env] > ZERO and feels_current:
+        if state[row + IS_ACTIVE, env] > ZERO:
             vx, vy = current_at(state, env, state[row + X, env], state[row + Y, env])
             state[row + GROUND_VX, env], state[row + GROUND_VY, env] = vx, vy
     for robot in range(num_robots):

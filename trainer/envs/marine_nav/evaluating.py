@@ -32,8 +32,7 @@ from .layout import (
     ROBOT_SIZE,
 )
 from .scenario import Array, Scenario, load_scenario
-from .section import EFFORT, SUCCESSES
-from .section import ENERGY as SPENT
+from .section import SUCCESSES
 from .world import MarineNavSpec
 
 GAMMA = 0.99  # of the authors' returns
@@ -64,18 +63,17 @@ class Outcome(NamedTuple):
     from_start: FromStart
 
 
-def summarised(outcome: Outcome, settings: Sequence[Setting], energy: str) -> Evaluation:
-    """Metrics over all episodes, and over those of each setting; `energy` is the name of that."""
+def summarised(outcome: Outcome, settings: Sequence[Setting]) -> Evaluation:
+    """Metrics over all episodes, and over those of each setting."""
     every = np.ones(len(settings), np.bool_)
     by_setting = []
     for setting in dict.fromkeys(settings):
         chosen = np.array([other == setting for other in settings])
         figures = {
-            name: None if np.isnan(x) else x
-            for name, x in figures_of(outcome, chosen, energy).items()
+            name: None if np.isnan(x) else x for name, x in figures_of(outcome, chosen).items()
         }
         by_setting.append({**setting._asdict(), "episodes": int(chosen.sum()), **figures})
-    details = {f"evaluation/{name}": x for name, x in figures_of(outcome, every, energy).items()}
+    details = {f"evaluation/{name}": x for name, x in figures_of(outcome, every).items()}
     for each in by_setting:
         name = f"evaluation/success_{each['robots']}_{each['obstacles']}"
         if not each["vortices"] and name in {metric.name for metric in SUCCESSES}:
@@ -90,7 +88,7 @@ def summarised(outcome: Outcome, settings: Sequence[Setting], energy: str) -> Ev
     )
 
 
-def figures_of(outcome: Outcome, chosen: Array, energy: str) -> dict[str, float]:
+def figures_of(outcome: Outcome, chosen: Array) -> dict[str, float]:
     """The authors' figures of the episodes `chosen` [E]; time and energy are NaN without success.
 
     They call it success when all robots have arrived, also one that collided as it did; the strict
@@ -114,7 +112,7 @@ def figures_of(outcome: Outcome, chosen: Array, energy: str) -> dict[str, float]
         "strict_success": float(strict.mean()),
         "discounted_return": float(means(outcome.discounted).mean()),
         "time_s": over_successes(means(outcome.decisions) * DECISION_S),
-        energy: over_successes(means(outcome.energy)),
+        "energy_n_s": over_successes(means(outcome.energy)),
     }
 
 
@@ -143,9 +141,7 @@ def evaluate(
     rows = [NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES]
     settings = [Setting(*counts) for counts in envs.state.fields[rows].T.astype(int).tolist()]
     outcome = play(policy, envs, obs, max_episode_steps, progress, gamma)
-    has_thrusters = spec.world.vessels == "thrusters"
-    energy = (SPENT if has_thrusters else EFFORT).name.removeprefix("evaluation/")
-    return summarised(outcome, settings, energy)
+    return summarised(outcome, settings)
 
 
 def in_turn(scenarios: Sequence[Scenario]) -> list[Scenario]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....shared.errors import ConfigError
 from ...jit.streams import EVALUATION
 from ..spec import Array
 from .constants import MAX_CLOCK, MAX_DECISIONS
@@ -18,6 +17,7 @@ from .layout import (
     MISSING_ROBOTS,
     MISSING_VORTICES,
     NUM_STAGES,
+    OBS_SIZE,
     SHORT_EPISODES,
     STAGE_SIZE,
 )
@@ -25,8 +25,6 @@ from .section import MarineNavConfig, Stage
 from .world import MarineNavSpec, World, functions_of
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from ...policies.encoder import Encoder
     from ...returns.episodes import Evaluation
     from .scenario import Scenario
@@ -41,37 +39,27 @@ def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
     return MarineNavSpec(
         name=world.name,
         state_size=world.first_rows["state_size"],
-        obs_size=world.obs_size,
+        obs_size=OBS_SIZE,
         actions=world.action_spec,
-        # The authors' simulator counts from 0, ends the task there, and does both itself.
-        max_episode_steps=MAX_DECISIONS + section.compatibility,
+        max_episode_steps=MAX_DECISIONS,
         reset=functions.reset,
         step=functions.step,
         observe=functions.observe,
         num_agents=world.robots,
         prepare=stage_writer(section, world),
-        make_encoder=partial(make_encoder, world),
-        adaptive_risk=None if world.vessels == "thrusters" else partial(adaptive_risk, world),
-        # Of several robots; one alone is evaluated as other environments are.
-        evaluate=None if world.vessels == "sonar" else evaluate,
-        scenarios=None if world.vessels == "sonar" else partial(scenarios, world),
+        make_encoder=make_encoder,
+        evaluate=evaluate,
+        scenarios=partial(scenarios, world),
         notice=shortage,
         world=world,
     )
 
 
-def make_encoder(world: World, seed: int) -> Encoder:
+def make_encoder(seed: int) -> Encoder:
     """`EnvSpec.make_encoder`."""
-    from .encoder import encoder_for  # torch takes a second to import
+    from .encoder import ObjectEncoder  # torch takes a second to import
 
-    return encoder_for(world.vessels, seed)
-
-
-def adaptive_risk(world: World, obs: Tensor) -> Tensor:
-    """`EnvSpec.adaptive_risk`."""
-    from . import danger  # torch takes a second to import
-
-    return danger.adaptive_risk(world, obs)
+    return ObjectEncoder(seed)
 
 
 def evaluate(*arguments: Any, **options: Any) -> Evaluation:
@@ -83,12 +71,9 @@ def evaluate(*arguments: Any, **options: Any) -> Evaluation:
 
 def scenarios(world: World, path: Path | None) -> Sequence[Scenario]:
     """`EnvSpec.scenarios`."""
-    from .scenario import check_room
-    from .scenario_files import read_scenarios
+    from .scenario import check_room, read_scenarios
     from .six_settings import six_settings
 
-    if path is not None and world.vessels != "thrusters":
-        raise ConfigError(f"--scenarios {path}: those of files are for vessels with thrusters")
     if path is None:
         return six_settings(world)
     found = read_scenarios(path)
@@ -105,11 +90,6 @@ def world_of(section: MarineNavConfig) -> World:
         vortices=section.num_vortices,
         actions=section.actions,
         noise="drawn" if section.noise else "none",
-        scaled_obs=section.scaled_obs,
-        compatibility=section.compatibility,
-        vessels=section.vessels,
-        substeps=section.substeps,
-        boundary=section.boundary,
     )
 
 

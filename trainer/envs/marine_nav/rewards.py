@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from ..trigonometry import sine_and_cosine
-from .bindings import is_compatible, real
 from .constants import (
     COLLISION_REWARD,
     CORNER_SLOPE,
@@ -23,7 +22,6 @@ from .constants import (
     HEAD_ON_MAX_X_M,
     HEAD_ON_MAX_Y_M,
     HULL_RADIUS_M,
-    MAX_DECISIONS,
     MIN_SPEED_M_PER_S,
     PASSING_GAP_M,
     PI,
@@ -32,7 +30,6 @@ from .constants import (
     ZERO,
 )
 from .layout import (
-    DECISION,
     EVASION_RAD,
     GOAL_DISTANCE,
     GROUND_VX,
@@ -121,16 +118,10 @@ def obey_the_rules(state, env, robot):
 
 
 def outcome(state, env, robot, distance_before):
-    """(reward, terminated) of a robot that has moved and seen where it is.
-
-    The authors' simulator counts the time limit as an end of the task, which it notices one
-    decision late, and before anything else.
-    """
+    """(reward, terminated) of a robot that has moved and seen where it is."""
     row = robot_row(robot)
     reward = STEP_REWARD + (distance_before - state[row + GOAL_DISTANCE, env])
     reward += EVASION_REWARD_PER_RAD * state[row + EVASION_RAD, env]
-    if is_compatible and state[DECISION, env] > real(MAX_DECISIONS):
-        return reward, True
     if state[row + HAS_COLLIDED, env] > ZERO:
         return reward + COLLISION_REWARD, True
     if state[row + HAS_ARRIVED, env] > ZERO:

@@ -1,19 +1,28 @@
-"""A scenario as people and files have it, and how a world begins an episode with it."""
+"""A scenario as people and files have it, and how a world begins an episode with it.
+
+A file of scenarios is an `npz` of NumPy: `counts` [S, 3] are the numbers of robots, obstacles and
+vortices of each scenario; the other arrays are the fields of `Scenario`, those of all scenarios one
+after the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
+from ....shared.runs.small_file import read_small
 from ...jit.compiling import compiled, specialised
 from ..bindings import env_reset, observe
 from ..vector import VectorEnv
-from .kinematic import SPEED
 from .layout import (
     GOAL_X,
     GOAL_Y,
@@ -31,11 +40,16 @@ from .world import MarineNavSpec, World, functions_of
 
 Array = NDArray[Any]
 
+# The array in a file of scenarios that each number of `counts` is of, and the shape of its rows.
+ROWS = {"starts": (0, (2,)), "goals": (0, (2,)), "headings": (0, ()), "obstacles": (1, (3,)),
+        "vortices": (2, (4,))}  # fmt: skip
+LARGEST = 1e6  # of any number: what float32 holds to a decimetre
+MOST_BYTES = 2**26  # of a file
+
 
 class Scenario(NamedTuple):
     """R robots' starts and goals [R, 2] in m and headings [R] in radians; obstacles [O, 3]: x, y,
-    radius in m; vortices [V, 4]: x, y in m, 1 if clockwise, circulation in m2/s. Kinematic vessels
-    have speeds [R] in m/s, 0 where there are none.
+    radius in m; vortices [V, 4]: x, y in m, 1 if clockwise, circulation in m2/s.
     """
 
     starts: Array
@@ -43,7 +57,6 @@ class Scenario(NamedTuple):
     headings: Array
     obstacles: Array
     vortices: Array
-    speeds: Array | None = None
 
 
 def take_scenario(state: Array, env: int, world: World) -> Scenario:
@@ -122,11 +135,51 @@ def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> No
     state[robot_rows + GOAL_X, env] = scenario.goals[:, 0]
     state[robot_rows + GOAL_Y, env] = scenario.goals[:, 1]
     state[robot_rows + HEADING, env] = scenario.headings
-    if world.vessels != "thrusters":
-        state[robot_rows + SPEED, env] = 0.0 if scenario.speeds is None else scenario.speeds
     for thing, size, name in (
         (scenario.obstacles, OBSTACLE_SIZE, "first_obstacle"),
         (scenario.vortices, VORTEX_SIZE, "first_vortex"),
     ):
         begin = first[name]
         state[begin : begin + len(thing) * size, env] = thing.reshape(-1)
+
+
+def write_scenarios(path: Path, scenarios: Sequence[Scenario]) -> None:
+    """Write a file that `read_scenarios` reads."""
+    counts = np.array([[len(s.starts), len(s.obstacles), len(s.vortices)] for s in scenarios])
+    lists = {key: np.concatenate([getattr(s, key) for s in scenarios]) for key in ROWS}
+    with path.open("wb") as file:
+        np.savez_compressed(file, counts=counts, **lists)
+
+
+def read_scenarios(path: Path) -> list[Scenario]:
+    """All scenarios of a file. Raises ConfigError: one line that says what is wrong."""
+    try:
+        content = read_small(path, MOST_BYTES)
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
+    try:
+        with np.load(io.BytesIO(content)) as file:
+            arrays = {key: file[key] for key in ("counts", *ROWS)}
+    except KeyError as error:
+        raise ConfigError(f"{path}: has no array {error.args[0]}") from None
+    except (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+        raise ConfigError(f"{path} is not a file of scenarios, an npz of NumPy") from None
+    counts = arrays.pop("counts")
+    if counts.dtype.kind != "i" or counts.shape[1:] != (3,) or not (counts >= (1, 0, 0)).all():
+        raise ConfigError(
+            f"{path}: counts are whole numbers of robots, obstacles and vortices, a row for each "
+            "scenario, with one robot at least"
+        )
+    ends = counts.cumsum(0)
+    parts = []
+    for key, (column, shape) in ROWS.items():
+        expected = (int(counts[:, column].sum()), *shape)
+        rows = arrays[key]
+        if rows.shape != expected or rows.dtype.kind not in "fi":
+            raise ConfigError(f"{path}: {key} must be numbers of the shape {expected}")
+        if not (np.abs(rows) <= LARGEST).all():
+            raise ConfigError(f"{path}: {key} must be finite, and none beyond {LARGEST:g}")
+        parts.append(np.split(rows, ends[:-1, column]))
+    if (arrays["obstacles"][:, 2] <= 0).any():
+        raise ConfigError(f"{path}: radii of obstacles must be above 0")
+    return [Scenario(*fields) for fields in zip(*parts, strict=True)]

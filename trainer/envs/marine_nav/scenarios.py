@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ...jit.streams import four_words
-from .bindings import is_compatible, num_robots, num_vortices, real
+from .bindings import num_robots, num_vortices, real
 from .constants import (
     CORE_GAP_M,
     CORE_RADIUS_M,
@@ -155,15 +155,11 @@ def place_vortices(state, env, random, wanted):
 
 
 def may_be_neighbours(first, second, turns_alike, gap):
-    """Whether two vortices may be so far apart.
-
-    Opposite ones nearer than CORE_GAP_M pass in the authors' simulator, where a difference is
-    negative.
-    """
+    """Whether two vortices may be so far apart."""
     if turns_alike:
         return gap >= (first + second) / (TURN * CORE_GAP_M)
     if gap <= CORE_GAP_M:
-        return is_compatible
+        return False
     at_the_other = max(first, second) / (TURN * (gap - CORE_GAP_M))
     return at_the_other <= OPPOSITE_CORE_FRACTION * min(first, second) / (TURN * CORE_RADIUS_M)
 

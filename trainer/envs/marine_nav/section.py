@@ -16,9 +16,8 @@ from .layout import MOST_OBSTACLES, MOST_ROBOTS, MOST_STAGES, MOST_VORTICES
 if TYPE_CHECKING:
     from ...config import TrainConfig
 
-# Between a start and a goal. With 60 m a third of all seas would have no robot, and with 50 m one
-# of a hundred on the smaller map of other vessels than those with thrusters.
-LONGEST_M, LONGEST_ON_50_M = 55.0, 45.0
+# Between a start and a goal. With 60 m a third of all seas would have no robot.
+LONGEST_M = 55.0
 
 EVALUATION_METRICS = (
     Metric("evaluation/success", better="up", description="episodes in which all arrived"),
@@ -27,10 +26,8 @@ EVALUATION_METRICS = (
     Metric("evaluation/discounted_return", "reward", level=1, better="up",
            description="mean over robots, until the first collision of any"),
     Metric("evaluation/time_s", "s", "timer", level=1, description="of successful episodes"),
+    Metric("evaluation/energy_n_s", "N s", level=1, description="of successful episodes"),
 )  # fmt: skip
-ENERGY = Metric("evaluation/energy_n_s", "N s", level=1, description="of successful episodes")
-EFFORT = Metric("evaluation/effort", level=1,
-                description="of successful episodes; 0 to 2 a decision")  # fmt: skip
 # Robots and obstacles of the authors' six settings.
 SIX_SETTINGS = ((3, 0), (4, 0), (5, 0), (5, 2), (5, 3), (5, 4))
 SUCCESSES = tuple(
@@ -54,9 +51,8 @@ class MarineNavConfig(EnvSection):
     """Vessels that share a sea."""
 
     num_robots: int = Field(
-        5, ge=1, le=MOST_ROBOTS,
-        description=f"agents of each environment; 2 to {MOST_ROBOTS}, and with a sonar 1",
-    )  # fmt: skip
+        5, ge=2, le=MOST_ROBOTS, description=f"agents of each environment; 2 to {MOST_ROBOTS}"
+    )
     num_obstacles: int = Field(
         4, ge=0, le=MOST_OBSTACLES, description=f"that never move; 0 to {MOST_OBSTACLES}"
     )
@@ -71,27 +67,11 @@ class MarineNavConfig(EnvSection):
         description="easier stages that come first: until_env_steps and the four keys above, for "
         "each",
     )  # fmt: skip
-    vessels: Literal["thrusters", "kinematic", "sonar"] = Field(
-        "thrusters",
-        description="thrusters: hulls pushed by two thrusters; kinematic: points with a speed "
-        "and a heading; sonar: one such point that observes through a sonar",
-    )
     actions: Literal["continuous", "discrete"] = Field(
         "continuous",
-        description="vessels with thrusters; continuous: two changes of thrust, -1 to 1; "
-        "discrete: one of 25 pairs of them; other vessels have nine discrete actions",
+        description="continuous: two changes of thrust, -1 to 1; discrete: one of 25 pairs of them",
     )
-    noise: bool = Field(True, description="with thrusters: add noise to what is observed of others")
-    scaled_obs: bool = Field(
-        False, description="observations as fractions of ranges and speeds, not in SI units"
-    )
-    substeps: int = Field(
-        10, ge=1, le=100, description="sonar only: simulation steps of 0.1 s per action; 1 to 100"
-    )
-    boundary: bool = Field(False, description="sonar only: leaving the map ends the episode")
-    compatibility: bool = Field(
-        False, description="the authors' simulator with its oddities; see docs/marine-nav.md"
-    )
+    noise: bool = Field(True, description="add noise to what is observed of others")
 
     @property
     def num_agents(self) -> int:
@@ -99,10 +79,7 @@ class MarineNavConfig(EnvSection):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        if self.vessels == "sonar":
-            return ()
-        spent = ENERGY if self.vessels == "thrusters" else EFFORT
-        return (*EVALUATION_METRICS, spent, *(SUCCESSES if self.vessels == "thrusters" else ()))
+        return (*EVALUATION_METRICS, *SUCCESSES)
 
     def check(self, config: TrainConfig) -> None:
         for refusal in self._refusals(config):
@@ -110,34 +87,10 @@ class MarineNavConfig(EnvSection):
 
     def _refusals(self, config: TrainConfig) -> Iterator[str]:
         """What is wrong with the stages, or does not go with the rest of the run."""
-        is_alone, has_sonar = self.num_robots == 1, self.vessels == "sonar"
-        if has_sonar and not is_alone:
-            yield f"marine_nav.num_robots = {self.num_robots}: one with a sonar is alone; use 1"
-        if is_alone and not has_sonar:
-            yield "marine_nav.num_robots = 1: a vessel alone has a sonar; use 2 and more"
-        has_thrusters = self.vessels == "thrusters"
-        for key, default, is_theirs, whose in (
-            ("substeps", 10, has_sonar, "a vessel with a sonar"),
-            ("boundary", False, has_sonar, "a vessel with a sonar"),
-            ("actions", "continuous", has_thrusters, "thrusters"),
-            ("noise", True, has_thrusters, "thrusters"),
-        ):
-            if not is_theirs and getattr(self, key) != default:
-                yield (
-                    f"marine_nav.{key} = {getattr(self, key)}: that is for {whose}, and "
-                    f"marine_nav.vessels = {self.vessels}; leave it at {str(default).lower()}"
-                )
-        distances = [self.min_goal_distance_m, *(s.min_goal_distance_m for s in self.curriculum)]
-        if not has_thrusters and max(distances) > LONGEST_ON_50_M:
-            yield (
-                f"marine_nav.min_goal_distance_m = {max(distances):g}: at most "
-                f"{LONGEST_ON_50_M:g} on the map of marine_nav.vessels = {self.vessels}"
-            )
-        has_mask = self.vessels == "thrusters"
-        if has_mask and config.normalization.obs and config.learns_from_replay:
+        if config.normalization.obs and config.learns_from_replay:
             yield (
                 "normalization.obs = true: the mask of what is seen has to stay 0 and 1 for "
-                f"{config.algorithm}; use marine_nav.scaled_obs"
+                f"{config.algorithm}; leave it at false"
             )
         for number, stage in enumerate(self.curriculum):
             for key in ("num_robots", "num_obstacles", "num_vortices"):

@@ -21,7 +21,7 @@ from ....shared.episodes.scene import (
     text,
     turned,
 )
-from ...envs.marine_nav.constants import CORE_RADIUS_M, HULL_RADIUS_M
+from ...envs.marine_nav.constants import CORE_RADIUS_M, MAP_M, RANGE_M
 from ...envs.marine_nav.layout import (
     GOAL_X,
     GOAL_Y,
@@ -38,10 +38,8 @@ from ...envs.marine_nav.layout import (
     X,
     Y,
 )
-from ...envs.marine_nav.sonar import BETWEEN_BEAMS_RAD, FIRST_BEAM_RAD, NUM_BEAMS
-from ...envs.marine_nav.world import numbers_of
 
-# 5 m x 2.5 m, and as much smaller as other vessels collide nearer.
+# 5 m x 2.5 m.
 HULL = np.array([(-2.5, -1.25), (1.0, -1.25), (2.5, 0.0), (1.0, 1.25), (-2.5, 1.25)])
 HEADING_M = 5.0
 ARROWS_ACROSS = 14
@@ -50,27 +48,24 @@ WAKE_PIECE = 10  # decisions: pieces that no longer change cost a file nothing
 
 
 def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
-    state, first, numbers = states[-1], spec.world.first_rows, numbers_of(spec.world)
-    side, size = numbers["MAP_M"], numbers["HULL_RADIUS_M"] / HULL_RADIUS_M
+    state, first = states[-1], spec.world.first_rows
     num_robots = int(state[NUM_ROBOTS])
     robots = blocks(states, first["first_robot"], ROBOT_SIZE, num_robots)  # [T, R, fields]
     obstacles = blocks(state, first["first_obstacle"], OBSTACLE_SIZE, int(state[NUM_OBSTACLES]))
     vortices = blocks(state, first["first_vortex"], VORTEX_SIZE, int(state[NUM_VORTICES]))
-    shapes = [line([(0, 0), (side, 0), (side, side), (0, side), (0, 0)], "ground")]
+    shapes = [line([(0, 0), (MAP_M, 0), (MAP_M, MAP_M), (0, MAP_M), (0, 0)], "ground")]
     if len(vortices):
-        shapes.append(current(tuple(map(tuple, vortices.tolist())), side))
+        shapes.append(current(tuple(map(tuple, vortices.tolist()))))
     shapes += [disc(obstacle[:2], obstacle[2], "obstacle") for obstacle in obstacles]
     now = robots[-1]
     if selected < num_robots and now[selected, IS_ACTIVE]:
-        has_sonar = spec.world.vessels == "sonar"
-        shapes.append(in_range(now[selected], selected, numbers["RANGE_M"], has_sonar))
+        shapes.append(circle(now[selected, [X, Y]], RANGE_M, "range", selected))
     for robot in range(num_robots):
         shapes += wake(robots[:, robot], robot)
     for robot in range(num_robots):
-        shapes += vessel(now[robot], robot, size)
-    is_bounded = spec.world.boundary
-    endings = tuple("" if r[IS_ACTIVE] else how_it_ended(r, side, is_bounded) for r in now)
-    return Scene((-1, -1), (side + 1, side + 1), tuple(shapes), endings=endings)
+        shapes += vessel(now[robot], robot)
+    endings = tuple("" if r[IS_ACTIVE] else how_it_ended(r) for r in now)
+    return Scene((-1, -1), (MAP_M + 1, MAP_M + 1), tuple(shapes), endings=endings)
 
 
 def blocks(states: NDArray[Any], first: int, size: int, count: int) -> NDArray[Any]:
@@ -87,14 +82,12 @@ def wake(robot: NDArray[Any], number: int) -> list[Shape]:
     return [line(way[at : at + WAKE_PIECE + 1], "trail", number) for at in starts]
 
 
-def vessel(robot: NDArray[Any], number: int, size: float) -> list[Shape]:
-    """A robot's hull, `size` times as large as that of one with thrusters, its heading and goal,
-    with its number.
-    """
+def vessel(robot: NDArray[Any], number: int) -> list[Shape]:
+    """A robot's hull, its heading and goal, with its number."""
     x, y, goal_x, goal_y = robot[[X, Y, GOAL_X, GOAL_Y]]
     role, goal = ("body", "goal") if robot[IS_ACTIVE] else ("retired", "retired")
-    hull = turned(HULL * size, robot[HEADING], x, y)
-    bow, ahead = turned([(2.5 * size, 0), (2.5 * size + HEADING_M, 0)], robot[HEADING], x, y)
+    hull = turned(HULL, robot[HEADING], x, y)
+    bow, ahead = turned([(2.5, 0), (2.5 + HEADING_M, 0)], robot[HEADING], x, y)
     shapes = [cross(goal_x, goal_y, 1.5, goal, number), area(hull, role, number),
               text(goal_x + 1.5, goal_y + 1.5, str(number + 1), goal, number)]  # fmt: skip
     if role == "body":
@@ -102,29 +95,16 @@ def vessel(robot: NDArray[Any], number: int, size: float) -> list[Shape]:
     return [*shapes, text(x + 2, y + 2, str(number + 1), role, number)]
 
 
-def in_range(robot: NDArray[Any], number: int, range_m: float, has_sonar: bool) -> Shape:
-    """How far a robot sees: all around, or as far as its beams reach."""
-    place = robot[[X, Y]]
-    if not has_sonar:
-        return circle(place, range_m, "range", number)
-    angles = robot[HEADING] + FIRST_BEAM_RAD + BETWEEN_BEAMS_RAD * np.arange(NUM_BEAMS)
-    ends = place + range_m * np.stack([np.cos(angles), np.sin(angles)], 1)
-    return line([place, *ends, place], "range", number)
-
-
-def how_it_ended(robot: NDArray[Any], side: float, has_boundary: bool) -> str:
+def how_it_ended(robot: NDArray[Any]) -> str:
     if robot[HAS_COLLIDED]:
         return "collided"
-    if robot[HAS_ARRIVED]:
-        return "arrived"
-    is_outside = min(robot[[X, Y]]) < 0 or max(robot[[X, Y]]) > side
-    return "left the map" if has_boundary and is_outside else "out of time"
+    return "arrived" if robot[HAS_ARRIVED] else "out of time"
 
 
 @lru_cache(maxsize=1)  # it is the same for a whole episode
-def current(vortices: tuple[tuple[float, ...], ...], side: float) -> Shape:
+def current(vortices: tuple[tuple[float, ...], ...]) -> Shape:
     """Arrows on a grid; those of more than `FAST_M_PER_S` are as long as they get."""
-    ticks = (np.arange(ARROWS_ACROSS) + 0.5) * side / ARROWS_ACROSS
+    ticks = (np.arange(ARROWS_ACROSS) + 0.5) * MAP_M / ARROWS_ACROSS
     places = np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 2)
     flow = flow_at(np.array(vortices), places)
     speed = np.hypot(*flow.T)[:, None]

@@ -156,3 +156,16 @@ def test_teachers_that_no_longer_count_are_not_asked(
     # of six iterations half: progress is 0, 1/6 and 2/6 there
     assert len(asked) == 3
     assert losses[3:] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (("kickstart.value_coef=0.5",), "kickstart.value_coef = 0.5: there are no kickstart.teach"),
+        ((*TAUGHT, "kickstart.policy_coef=0"), "kickstart.value_coef = 0: one is wanted"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(overrides, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_config("cart_pole_ppo", overrides)
+    assert "\n" not in str(caught.value)

@@ -104,5 +104,5 @@ def test_every_transition_is_worth_as_many_updates_however_many_robots_there_are
 
 
 def test_observations_are_not_normalised_where_that_would_blur_the_mask(make):
-    with pytest.raises(ConfigError, match=r"normalization.obs = true: the mask .*scaled_obs"):
+    with pytest.raises(ConfigError, match=r"normalization.obs = true: the mask .* at false"):
         make("dqn", "normalization.obs=true")

@@ -33,7 +33,7 @@ def world_for(actions, precision):
     """Room for all that any recording has: fewer robots and objects are fewer that exist."""
     is_discrete = actions.ndim == 2 and precision == "float64"
     kind = "discrete" if is_discrete else "continuous"
-    return World(5, 4, 6, kind, "injected", compatibility=True, precision=precision)
+    return World(5, 4, 6, kind, "injected", precision=precision)
 
 
 def played(name, precision):

@@ -161,12 +161,11 @@ def test_what_finds_no_room_is_missing_and_counted(scenarios):
     assert ((state[SHORT_EPISODES] == 1) == (counts < 12)).all()
 
 
-def test_opposite_vortices_may_touch_in_the_authors_simulator_alone():
+def test_opposite_vortices_may_be_nearer_but_never_touch():
     circulation = 3 * np.pi
-    for is_compatible in (False, True):
-        allowed = compiled_for(may_be_neighbours, ROOM._replace(compatibility=is_compatible))
-        assert allowed(circulation, circulation, False, 0.9) == is_compatible
-        assert not allowed(circulation, circulation, False, 1.6)
-        assert allowed(circulation, circulation, False, 1.63)
-        assert not allowed(circulation, circulation, True, 2.9)
-        assert allowed(circulation, circulation, True, 3.1)
+    allowed = compiled_for(may_be_neighbours, ROOM)
+    assert not allowed(circulation, circulation, False, 0.9)
+    assert not allowed(circulation, circulation, False, 1.6)
+    assert allowed(circulation, circulation, False, 1.63)
+    assert not allowed(circulation, circulation, True, 2.9)
+    assert allowed(circulation, circulation, True, 3.1)

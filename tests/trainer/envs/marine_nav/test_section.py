@@ -39,7 +39,7 @@ def test_a_curriculum_is_kept_in_what_a_run_saves():
         ("marine_nav.num_robot=1", "unknown key 'marine_nav.num_robot'; did you mean"),
         (
             "marine_nav.num_robots=1",
-            "marine_nav.num_robots = 1: a vessel alone has a sonar; use 2 and more",
+            "marine_nav.num_robots = 1: input should be greater than or equal",
         ),
         ("marine_nav.min_goal_distance_m=55.5", "less than or equal to 55"),
         ("marine_nav.actions=both", "should be 'continuous' or 'discrete'"),

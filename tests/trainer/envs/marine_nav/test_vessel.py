@@ -23,7 +23,7 @@ from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
 from operant.trainer.envs.marine_nav.vessel import accelerations, discrete_thrust_rates
 from operant.trainer.envs.marine_nav.world import World
 
-ROOM = World(5, 4, 6, "continuous", "injected", compatibility=True, precision="float64")
+ROOM = World(5, 4, 6, "continuous", "injected", precision="float64")
 FAR = (500.0, 500.0)
 CIRCULATION = 3 * np.pi  # 3 m/s at the edge of a core of half a metre
 CLOCKWISE, COUNTER = [10.0, 10.0, 1.0, CIRCULATION], [14.0, 11.0, 0.0, CIRCULATION]

@@ -113,7 +113,7 @@ def test_a_policy_with_noise_of_each_row_is_refused_in_groups(make_experiment, m
     before = set(psutil.Process().children())
     with pytest.raises(Exception, match=r"workers.async_factor = 2: .* use 1$"):
         make_experiment(
-            "env=gymnasium:Pendulum-v1", "algorithm=ddpg", "ddpg.exploration=ornstein_uhlenbeck",
+            "env=gymnasium:Pendulum-v1", "algorithm=sac", "sac.exploration=state_dependent",
             "workers.num_workers=2", "workers.async_factor=2", "replay.capacity=1000",
         )  # fmt: skip
     assert set(psutil.Process().children()) == before
