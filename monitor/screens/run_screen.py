@@ -68,7 +68,6 @@ class RunScreen(MonitorScreen):
         Binding(
             "N", "show_rank(-1)", "charts of the next, the previous rank", tooltip="previous rank"
         ),
-        Binding("u", "processes", "processes of this machine"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
         Binding("T", "ask('trace')", "ask the trainer for a trace of an iteration"),
@@ -299,9 +298,6 @@ class RunScreen(MonitorScreen):
     def action_edit(self, what: str) -> None:
         if self._looked:
             self.post_message(self.NotesWanted(self.run, self._looked.view.notes, what))
-
-    def action_processes(self) -> None:
-        self.post_message(self.ProcessesWanted(self.run))
 
     def action_ask(self, request: str) -> None:
         self.post_message(self.Asked(self.run, request))
