@@ -28,7 +28,6 @@ from .screens.group_screen import GroupScreen
 from .screens.help_screen import HelpScreen
 from .screens.monitor_screen import MonitorScreen
 from .screens.noting import note_dialog, tags_dialog, why_not
-from .screens.processes_screen import ProcessesScreen
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
@@ -181,14 +180,6 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
             dialog = note_dialog if message.what == "note" else tags_dialog
             self.push_screen(dialog(message.run, message.notes))
 
-    def on_monitor_screen_processes_wanted(self, message: MonitorScreen.ProcessesWanted) -> None:
-        if isinstance(message.run, RunElsewhere):
-            host = message.run.remote.host
-            reason = f"the run is on {host}: processes of other machines are not listed"
-            self.notify(reason, severity="warning", markup=False)
-        else:
-            self.push_screen(ProcessesScreen(message.run, self.is_readonly))
-
     def on_run_screen_alarmed(self) -> None:
         if self.session.settings.bell:
             self.bell()
@@ -304,8 +295,8 @@ def watch(
     is_readonly: bool = False,
     machines: Machines | None = None,
 ) -> None:
-    """Show `run`, or the list of runs, until somebody quits. Nothing of it reaches the trainer but
-    requests and signals, which ask first.
+    """Show `run`, or the list of runs, until somebody quits. Only requests reach the trainer, and
+    the monitor asks before it sends one.
 
     `source` gives the views of `run` where it is on another machine. The list is of this machine,
     or of all `machines`.

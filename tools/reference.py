@@ -16,10 +16,8 @@ import click
 from operant.cli import cli
 from operant.monitor.app import MonitorApp
 from operant.monitor.screens.group_screen import GroupScreen
-from operant.monitor.screens.processes_screen import ProcessesScreen
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
-from operant.monitor.screens.signal_dialog import SignalDialog
 from operant.monitor.screens.sweep_screen import SweepScreen
 from operant.monitor.session.keys import key_rows
 from operant.monitor.widgets.arranging import Arranging
@@ -29,7 +27,6 @@ from operant.monitor.widgets.console_panel import ConsolePanel
 from operant.monitor.widgets.groups_table import GroupsTable
 from operant.monitor.widgets.media_panel import MediaPanel
 from operant.monitor.widgets.pane import Pane
-from operant.monitor.widgets.process_table import ProcessTable
 from operant.monitor.widgets.runs_table import RunsTable
 from operant.monitor.widgets.scrolling_pane import ScrollingPane
 from operant.monitor.widgets.time_slider import TimeSlider
@@ -121,8 +118,6 @@ KEYS_OF = {
     "The list of groups": (GroupsTable,),
     "A group": (GroupScreen,),
     "A sweep": (SweepScreen, TrialsTable),
-    "Processes": (ProcessesScreen, ProcessTable),
-    "Signals": (SignalDialog,),
 }
 
 

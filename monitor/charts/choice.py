@@ -53,7 +53,7 @@ def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> l
     """The metrics of all runs that get a chart, those that the filter of `words` leaves, in the
     order of the charts: details last. Raises FilterError where it is not understood.
     """
-    is_wanted = words_filter(" ".join(words), "charts")
+    is_wanted = words_filter(" ".join(words))
     metrics: dict[str, Metric] = {}
     for metric in (metric for schema in schemas for metric in schema):
         metrics.setdefault(metric.name, metric)

@@ -25,13 +25,6 @@ class MonitorScreen(Screen[None], inherit_bindings=False):
             super().__init__()
             self.run, self.notes, self.what = run, notes, what
 
-    class ProcessesWanted(Message):
-        """Somebody wants to see the processes of this machine, those of `run` marked."""
-
-        def __init__(self, run: Run | None) -> None:
-            super().__init__()
-            self.run = run
-
     @property
     def session(self) -> Session:
         return session_of(self.app)

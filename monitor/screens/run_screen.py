@@ -64,7 +64,6 @@ class RunScreen(MonitorScreen):
         Binding("r", "replay", "replay: the run as it was"),
         Binding("e", "edit('note')", "edit the run's note"),
         Binding("E", "edit('tags')", "edit the run's tags"),
-        Binding("u", "processes", "processes of this machine"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
         Binding("T", "ask('trace')", "ask the trainer for a trace of an iteration"),
@@ -278,9 +277,6 @@ class RunScreen(MonitorScreen):
     def action_edit(self, what: str) -> None:
         if self._looked:
             self.post_message(self.NotesWanted(self.run, self._looked.view.notes, what))
-
-    def action_processes(self) -> None:
-        self.post_message(self.ProcessesWanted(self.run))
 
     def action_ask(self, request: str) -> None:
         self.post_message(self.Asked(self.run, request))

@@ -65,7 +65,6 @@ class RunsScreen(PollingScreen):
         Binding("w", "sweep", "the sweep of the selected run, or the newest"),
         Binding("e", "edit('note')", "edit the run's note"),
         Binding("E", "edit('tags')", "edit the run's tags"),
-        Binding("u", "processes", "processes of this machine"),
         Binding("v", "group", "group runs by seeds, or by any value"),
         Binding("escape", "clear", "drop the filter, or else unmark all"),
     ]
@@ -228,10 +227,6 @@ class RunsScreen(PollingScreen):
         rows = self._view.rows if self._view else ()
         wanted = next((row.config.get("sweep", "") for row in rows if row.run == chosen), "")
         self.app.push_screen(SweepScreen(str(wanted)))
-
-    def action_processes(self) -> None:
-        run = None if self.session.grouped_by else self.query_one(RunsTable).run
-        self.post_message(self.ProcessesWanted(run))
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open(self._filter.text)

@@ -20,7 +20,6 @@ from ..panels.pane_layout import PANES
 from ..render.palette import THEMES
 from ..runs.list.group_statistics import SPREADS, Spread
 from ..runs.list.run_order import is_order
-from ..runs.machine.process_order import ORDERS as PROCESS_ORDERS
 
 MAX_BYTES = 1 << 20
 REFRESH_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -48,9 +47,6 @@ class Settings:
     order: str = "newest"
     reversed_order: bool = False
     seeds_spread: Spread = "quartiles"
-    process_order: str = "cpu"
-    reversed_process_order: bool = False
-    process_tree: bool = False
 
     def chart_options(self) -> ChartOptions:
         """The charts as they were left."""
@@ -77,7 +73,7 @@ def settings_path() -> Path:
 def load_settings(path: Path) -> tuple[Settings, str]:
     """The settings in the file at `path`, and one line about what is wrong with it, or nothing.
 
-    What is wrong is left out; without a file all is as it comes.
+    Wrong values and unknown names are left out. Without a file all settings are as they come.
     """
     try:
         given = read_toml(path, MAX_BYTES)
@@ -90,9 +86,9 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     for name, value in given.items():
         if name == "panes" and _is_names(value):  # version 0.2.0 has "log"
             value = ["console" if pane == "log" else pane for pane in value]
-        if name not in _CHECKS:
-            problems.append(f"{name} is not a setting")
-        elif not _CHECKS[name](value):
+        if name not in _CHECKS:  # of another version
+            continue
+        if not _CHECKS[name](value):
             problems.append(f"{name} = {value!r} is not possible")
         else:
             chosen[name] = tuple(value) if isinstance(value, list) else value
@@ -155,8 +151,5 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "order": lambda v: isinstance(v, str) and is_order(v),
     "reversed_order": _is_bool,
     "seeds_spread": _is_one_of(SPREADS),
-    "process_order": _is_one_of(PROCESS_ORDERS),
-    "reversed_process_order": _is_bool,
-    "process_tree": _is_bool,
 }
 assert set(_CHECKS) == {field.name for field in fields(Settings)}

@@ -77,17 +77,17 @@ def parse_filter(text: str) -> Filter:
     return tuple(tuple(terms) for terms in alternatives)
 
 
-def words_filter(text: str, things: str) -> Test:
-    """Whether the words of a filter hold for a text. Raises FilterError where the filter is not
-    understood, or asks for more than words of `things`.
+def words_filter(text: str) -> Test:
+    """Whether the words of a filter hold for the name of a chart. Raises FilterError if the filter
+    is not understood, or asks for more than words.
     """
-    tests = [[_words_test(term, things) for term in terms] for terms in parse_filter(text)]
+    tests = [[_words_test(term) for term in terms] for terms in parse_filter(text)]
     return lambda searched: any(all(test(searched) for test in each) for each in tests)
 
 
-def _words_test(term: Term, things: str) -> Test:
+def _words_test(term: Term) -> Test:
     if term.key != "name":
-        raise FilterError(f"{things} can be searched by words only, not by {term.key}")
+        raise FilterError(f"charts can be searched by words only, not by {term.key}")
     if term.how == "~":
         search = pattern(term.value).search
         return lambda searched: search(searched) != term.is_negated

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -69,13 +68,6 @@ class Gpus:
             for unit, _ in running
             if _ask("nvmlDeviceGetMinorNumber", unit.whole) in opened
         )
-
-    def memory_by_process(self) -> dict[int, int]:
-        """Bytes of GPU memory that processes hold, on all GPUs together, as far as is known."""
-        held: Counter[int] = Counter()
-        for _, found in self._running():
-            held.update({pid: memory for pid, memory in found.items() if memory})
-        return held
 
     def _running(self) -> list[tuple[_Unit, dict[int, int | None]]]:
         """All GPUs and the processes on them; empty if NVML is missing or refuses."""

@@ -80,10 +80,10 @@ def test_what_is_selected_is_in_view_and_nothing_overlaps(
 )
 def test_metrics_are_found_by_words_and_expressions(text, found):
     names = ["loss/value", "loss/policy", "episode/return"]
-    assert [name for name in names if words_filter(text, "charts")(name)] == found
+    assert [name for name in names if words_filter(text)(name)] == found
 
 
 @pytest.mark.parametrize("text", ["/(/", "loss>3", "state:running", '"loss'])
 def test_what_is_no_filter_of_names_is_said(text):
     with pytest.raises(FilterError):
-        words_filter(text, "charts")
+        words_filter(text)

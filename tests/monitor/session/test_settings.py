@@ -62,7 +62,6 @@ def test_the_log_pane_of_version_0_2_0_is_the_console(tmp_path):
         ("panes = " + "[" * 5000 + "]" * 5000, "is not used"),
         ('theme = "pink"', "theme = 'pink' is not possible"),
         ("refresh_s = 0", "refresh_s = 0 is not possible"),
-        ("colour = 1", "colour is not a setting"),
         ("smoothing = true", "is not possible"),
     ],
 )
@@ -73,6 +72,15 @@ def test_what_is_wrong_is_one_line_and_the_rest_holds(tmp_path, text, problem):
     assert problem in warning
     assert "\n" not in warning
     assert settings.bell is (problem != "is not used")
+
+
+def test_settings_of_another_version_are_ignored_and_stay_in_the_file(tmp_path):
+    path = tmp_path / "monitor.toml"
+    path.write_text("bell = true\nprocess_tree = true\n")
+    assert load_settings(path) == (Settings(bell=True), "")
+    save_settings(path, Settings(bell=False))
+    assert "process_tree = true" in path.read_text()
+    assert load_settings(path) == (Settings(), "")
 
 
 def test_a_file_that_cannot_be_read_is_left_as_it_is(tmp_path):

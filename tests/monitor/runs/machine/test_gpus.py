@@ -180,15 +180,6 @@ def test_memory_of_others_that_is_not_told_is_unknown(nvml):
         assert [(one.name, one.memory_bytes) for one in gpu.others] == [("", None), ("", None)]
 
 
-def test_the_memory_of_a_process_is_summed_over_all_gpus(nvml):
-    nvml.nvmlDeviceGetComputeRunningProcesses = lambda handle: [
-        process(7, 1 << 30), process(8), process(9 + handle, 3 << 20),
-    ]  # fmt: skip
-    assert Gpus().memory_by_process() == {7: 2 << 30, 9: 3 << 20, 10: 3 << 20}
-    nvml.nvmlDeviceGetCount = refusing(NVMLError)
-    assert Gpus().memory_by_process() == {}
-
-
 def test_a_name_is_asked_once_for_each_process(nvml, monkeypatch):
     parent = os.getppid()
     nvml.nvmlDeviceGetComputeRunningProcesses = lambda h: [process(ME), process(parent)]
