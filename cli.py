@@ -16,8 +16,7 @@ from .shared.text.harmless import one_line
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "console", "stop", "trace", "eval", "play",
     "export", "push", "pull", "capture", "import", "record", "alerts", "note", "tag", "rename",
-    "archive", "rm", "completion", "bench", "autotune", "sweep", "tinyphysics", "mcp", "stream",
-    "rank",
+    "archive", "rm", "completion", "bench", "autotune", "sweep", "tinyphysics", "stream", "rank",
 )  # fmt: skip
 
 # Of a stream without a name, as standard output is.

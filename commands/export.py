@@ -28,6 +28,7 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", 
 @trust_code_option
 @checkpoint_option
 @click.option("--spread", is_flag=True, help="Add the lowest and highest values of means.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     run: str,
     to: str,
@@ -35,6 +36,7 @@ def command(
     yes: bool,
     spread: bool,
     checkpoint: str,
+    as_json: bool,
 ) -> None:
     """Write all rows of RUN to a file, or its policy as ONNX.
 
@@ -53,15 +55,19 @@ def command(
     if output.is_file() and not yes:
         ask_to_overwrite(output)
     if to == "onnx":
-        _export_policy(chosen, output, checkpoint)
+        _export_policy(chosen, output, checkpoint, as_json)
         return
 
     from ..monitor.export.writing import export
     from ..monitor.render.formatting import counted
-    from .helpers.output import print_line, warn
+    from .helpers.output import print_json, print_line, warn
 
     done = export(chosen, to, output, spread=spread)
-    print_line(f"{output}: {counted(done.num_rows, 'row')}")
+    if as_json:
+        rows = {"rows": done.num_rows, "lost_rows": done.num_lost}
+        print_json({"run": chosen.id, "output": str(output), **rows})
+    else:
+        print_line(f"{output}: {counted(done.num_rows, 'row')}")
     if done.problem:
         warn(f"{done.problem}; these are the rows that the page still has")
     if done.num_lost:
@@ -77,11 +83,14 @@ def ask_to_overwrite(output: Path) -> None:
     click.confirm(f"{output} is there already; write over it?", abort=True, err=True)
 
 
-def _export_policy(run: Run, output: Path, checkpoint: str) -> None:
+def _export_policy(run: Run, output: Path, checkpoint: str, as_json: bool) -> None:
     from ..trainer.experiment.onnx_export import write_trained
     from ..trainer.experiment.trained_policy import load_trained
-    from .helpers.output import print_line, warn
+    from .helpers.output import print_json, print_line, warn
 
     trained = load_trained(run, warn, checkpoint)
     write_trained(trained, run.id, output)
-    print_line(f"{output}: the policy of iteration {trained.iteration}")
+    if as_json:
+        print_json({"run": run.id, "output": str(output), "iteration": trained.iteration})
+    else:
+        print_line(f"{output}: the policy of iteration {trained.iteration}")

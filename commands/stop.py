@@ -26,23 +26,26 @@ NAMED_WITHIN_S = 0.5  # a process that has taken the lock this moment says next 
 
 @click.command("stop")
 @run_argument
-def command(run: str | None, latest: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(run: str | None, latest: bool, as_json: bool) -> None:
     """Stop a run after its iteration and save a checkpoint. Default: the latest run. A second stop,
     at least two seconds later, ends the run at once; the newest checkpoint on disk remains.
 
     `operant train --resume RUN` continues it. A training loop of your own gets SIGTERM.
     """
     from ..shared.runs.status import holder_of, read_status
-    from .helpers.output import headline, print_line
+    from .helpers.output import headline, print_json, print_line
 
     chosen = chosen_run(run, latest)
-    if holder_of(chosen) is None:
-        print_line(f"{chosen.id} is not running: {headline(read_status(chosen))}")
+    was_running = holder_of(chosen) is not None
+    if was_running:
+        stop_run(chosen)
+    status = read_status(chosen) if chosen.folder.exists() else None
+    if as_json:
+        print_json(status.as_json() if status else {"run": chosen.id, "state": "deleted"})
         return
-    stop_run(chosen)
-    is_kept = chosen.folder.exists()
-    ended = headline(read_status(chosen)) if is_kept else "stopped; its folder was deleted"
-    print_line(f"{chosen.id}: {ended}")
+    ended = headline(status) if status else "stopped; its folder was deleted"
+    print_line(f"{chosen.id}{'' if was_running else ' is not running'}: {ended}")
 
 
 def stop_run(chosen: Run, by: str = "by operant stop") -> None:

@@ -17,7 +17,7 @@ from operant.trainer.config.files import is_env_name, preset_names
 from operant.trainer.envs.spaces import full_name
 
 ROOT = Path(__file__).parents[1]
-TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # Behind two blanks, or a #, stands what a line does; behind a |, another program, and a file
 # behind a >.

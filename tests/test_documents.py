@@ -78,8 +78,8 @@ FOREIGN = {
     # systems and other commands
     "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "HTTPS_PROXY", "LD_LIBRARY_PATH",
     "OMP_WAIT_POLICY", "--max-restarts", "--node-rank", "--shm-size", "--snapshot-update",
-    # classes that examples define
-    "SmoothDQN",
+    # classes that examples define, and files
+    "SmoothDQN", "CHANGELOG",
     # examples of secrets
     "DB_PASSWORD", "api_key", "key_dim", "max_tokens", "sort_key", "--token",
     # OPERANT_EVENT_ and HISTORY are followed by a field or a number, lunar_lander by a variant

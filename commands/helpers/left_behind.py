@@ -8,8 +8,8 @@ import sys
 
 # Help needs no run, and is there at once.
 HELP = frozenset({"-h", "--help", "--help-config"})
-# One is that recorder; one measures; of ranks the first has done it; one changes nothing at all.
-LEAVE_IT = frozenset({"record", "bench", "rank", "mcp"})
+# One is that recorder; one measures; of ranks the first has done it.
+LEAVE_IT = frozenset({"record", "bench", "rank"})
 
 
 def complete_left_behind(command: str | None) -> None:

@@ -22,7 +22,8 @@ def test_a_policy_is_a_file_that_onnx_runtime_acts_by(tmp_path, monkeypatch):
     session = onnxruntime.InferenceSession(f"{name}.onnx", providers=["CPUExecutionProvider"])
     (actions,) = session.run(["action"], {"observation": np.zeros((3, 4), np.float32)})
     assert actions.shape == (3,)
-    assert operant("export", name, "--to", "onnx", "--output", "mine.onnx").returncode == 0
+    answer = operant_json("export", name, "--to", "onnx", "--output", "mine.onnx")
+    assert answer == {"run": name, "output": "mine.onnx", "iteration": 2}
     assert (tmp_path / "mine.onnx").is_file()
     assert "--spread" in error_line("export", name, "--to", "onnx", "--spread")
     assert "cannot write" in error_line("export", name, "--to", "onnx", "--output", "no/x.onnx")

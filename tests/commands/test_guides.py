@@ -1,11 +1,12 @@
 """The guides of docs/ work as they stand: every command, in its order, in a folder of its own.
 
 Runs, searches and measurements are shorter than a reader's, and seeds fewer. Another machine is
-this one.
+this one. JSON behind a command shows fields of what the command prints.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -21,7 +22,7 @@ from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.status import read_status
 
 DOCS = Path(__file__).parents[2] / "docs"
-GUIDES = ("tutorial", "own-environment", "tuning", "watching", "gpu-box", "recipes")
+GUIDES = ("tutorial", "own-environment", "tuning", "watching", "gpu-box", "recipes", "agents")
 BLOCK = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"  +# .*")
 # Installs something, or is about the reader's own shell and machines.
@@ -59,6 +60,15 @@ def needs_a_terminal(line: str) -> bool:
     return "--monitor" in line
 
 
+def shape(value: object, path: str = "") -> set[str]:
+    """The paths of all fields, `.metrics.loss/value`; lists count by their first item."""
+    if isinstance(value, list):
+        return shape(value[0], f"{path}[]") if value else {f"{path}[]"}
+    if not isinstance(value, dict):
+        return {path}
+    return {path}.union(*(shape(each, f"{path}.{key}") for key, each in value.items()))
+
+
 def run_in_a_terminal(line: str) -> None:
     """Start it, wait until it can be left, and leave it."""
     child = pexpect.spawn("bash", ["-c", line], dimensions=(40, 120), timeout=PATIENCE_S)
@@ -82,10 +92,12 @@ def test_the_commands_of_a_guide_work(guide, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.chdir(tmp_path)
-    num_run = 0
+    num_run, printed = 0, ""
     for language, title, block in BLOCK.findall((DOCS / f"{guide}.md").read_text()):
         if title:
             (tmp_path / title).write_text(block)
+        if language == "json":
+            assert shape(json.loads(block)) <= shape(json.loads(printed.splitlines()[-1])), block
         for line in commands(block) if not language else ():
             if needs_a_terminal(line):
                 run_in_a_terminal(line)
@@ -95,6 +107,7 @@ def test_the_commands_of_a_guide_work(guide, tmp_path, monkeypatch):
                     capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
                 )  # fmt: skip
                 assert done.returncode == 0, (line, done.stderr)
+                printed = done.stdout
             wait_for(lambda: all(read_status(run).state != "running" for run in list_runs()))
             num_run += 1
     assert num_run > 2

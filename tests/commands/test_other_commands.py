@@ -111,6 +111,12 @@ def test_monitor_once_and_json_print_what_status_prints_and_more(finished_run):
     assert operant_json("monitor", "--latest")["run"] == finished_run.id
 
 
+def test_stop_of_a_run_that_has_ended_prints_its_status(finished_run):
+    assert "is not running: finished" in operant("stop", finished_run.id).stdout
+    answer = operant_json("stop", finished_run.id)
+    assert (answer["run"], answer["state"]) == (finished_run.id, "finished")
+
+
 def test_without_runs_each_command_says_how_to_start_one():
     assert operant_json("runs") == []
     assert "operant train" in operant("runs").stdout
