@@ -22,7 +22,7 @@ def update_copy(run: Run, rank: int, reader: MetricsReader) -> None:
     """
     path = run.page_copy_path(rank)
     if not _is_file(reader, path):
-        _save(reader, path, is_wanted=lambda: reader.outcome() is None and reader.is_whole())
+        _save(reader, path, is_wanted=lambda: reader.outcome() is None)
 
 
 def complete_copy(run: Run, rank: int, reader: MetricsReader) -> None:
@@ -30,7 +30,7 @@ def complete_copy(run: Run, rank: int, reader: MetricsReader) -> None:
     path = run.page_copy_path(rank)
     outcome = reader.outcome()
     if not _is_file(reader, path) and (outcome is None or outcome != _outcome_at(path)):
-        _save(reader, path, is_wanted=reader.is_whole)
+        _save(reader, path)
 
 
 def write_outcome(run: Run, rank: int, reader: MetricsReader, outcome: Outcome) -> None:

@@ -12,7 +12,7 @@ import tempfile
 import zlib
 
 from ...shared.errors import PageError
-from ...shared.page.layout import END_BYTES, Layout
+from ...shared.page.layout import Layout
 from ...shared.page.reader import MetricsReader
 from .frames import StreamError
 
@@ -58,7 +58,7 @@ class PageBlocks:
 def _bytes_sent(layout: Layout) -> int:
     """The ring of rows, the last section, stays at home: it waits for the run's own recorder."""
     rows = layout.sections.get("ROWS")
-    if rows and rows.offset + rows.size_bytes >= layout.page_bytes - END_BYTES:
+    if rows and rows.offset + rows.size_bytes >= layout.page_bytes:
         return rows.offset // BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES
     return layout.page_bytes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,29 +57,18 @@ class EventWriter:
         self._words = page.cast("Q")
         self._section = section
         self._count_word = (section.offset + EVENT_COUNT_OFFSET) // 8
-        # All that the page should hold, for when it is truncated.
-        self._newest: deque[Event] = deque(maxlen=section.num_records)
+        self._number = 0  # of the newest event
 
     def append(self, level: Level, text: str, env_steps: int, wall_ns: int) -> None:
-        number = self._newest[-1].number + 1 if self._newest else 1
-        self.put(Event(number, wall_ns, level, text, env_steps))
+        self.put(Event(self._number + 1, wall_ns, level, text, env_steps))
 
     def put(self, event: Event) -> None:
         """Store `event`, the newest, at the place of its number."""
-        self._newest.append(event)
-        self._store(event)
-
-    def restore(self) -> None:
-        """Store all events again, in a page that has lost them."""
-        for event in self._newest:
-            self._store(event)
-
-    def _store(self, event: Event) -> None:
-        data, number = event.encode(), event.number
-        place = (number - 1) % self._section.num_records
+        data, self._number = event.encode(), event.number
+        place = (event.number - 1) % self._section.num_records
         start = self._section.offset + EVENT_HEAD_BYTES + place * self._section.record_bytes
         self._bytes[start : start + len(data)] = data
-        self._words[self._count_word] = number
+        self._words[self._count_word] = event.number
 
 
 def _crc(number: bytes, body: bytes, covers_number: bool) -> int:

@@ -15,9 +15,6 @@ MAGIC = b"OPERANT\0"
 MAJOR, MINOR = 2, 1
 BYTE_ORDER = 0x01020304
 READY = 0x5944414552  # "READY"
-# READY is the last word of a page as well: whoever truncates the page takes it away.
-END_BYTES = 8
-END_SINCE = (2, 1)
 
 HEADER_BYTES = 1024
 # magic, byte order, major, minor, header bytes, sections, page bytes, pid, process start, boot id,
@@ -174,4 +171,4 @@ def make_layout(
         size = head_bytes + record_bytes * num_records
         sections[tag] = Section(tag, offset, size, record_bytes, num_records)
         offset += size
-    return Layout(sections, offset + END_BYTES)
+    return Layout(sections, offset)

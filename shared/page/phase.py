@@ -68,7 +68,6 @@ class PhaseWriter:
         self._words = page.cast("Q")
         self._section, self._zero_ns = section, created_monotonic_ns
         self._name, self._since_ns = "", 0
-        self._record = b""
 
     def set(
         self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
@@ -83,13 +82,9 @@ class PhaseWriter:
         if name != self._name:
             self._name, self._since_ns = name, now_ns
         end_ns = 0 if left_s is None else now_ns + int(left_s * 1e9)
-        self._record = Phase(name, self._since_ns, now_ns, done, total, unit, end_ns).encode()
-        self.store()
-
-    def store(self) -> None:
-        """Write the newest record to the page, which may have lost it."""
+        record = Phase(name, self._since_ns, now_ns, done, total, unit, end_ns).encode()
         start = self._section.offset
-        self._bytes[start : start + len(self._record)] = self._record
+        self._bytes[start : start + len(record)] = record
 
     def beat(self) -> None:
         """A sign of life: work goes on, though nothing is published."""

@@ -278,14 +278,6 @@ class MetricsReader:
             return self.seconds_since(snapshot.monotonic_ns)
         return max(0.0, (time.time_ns() - snapshot.wall_ns) / 1e9)
 
-    def is_whole(self) -> bool:
-        """False where another program truncated the page and its writer has not restored it. Before
-        layout 2.1 this is unknown.
-        """
-        end = self.header.layout.page_bytes - at.END_BYTES
-        word = self._pread(at.END_BYTES, end)
-        return self.header.version < at.END_SINCE or int.from_bytes(word, "little") == at.READY
-
     def _pread(self, size_bytes: int, offset: int, whole: bool = True) -> bytes:
         """Raises PageError when fewer bytes are there."""
         try:

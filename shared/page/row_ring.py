@@ -9,7 +9,6 @@ from __future__ import annotations
 import mmap
 import struct
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -39,8 +38,6 @@ class RowRingWriter:
         self._begin_word = (section.offset + ROWS_BEGIN_OFFSET) // 8
         self._end_word = (section.offset + ROWS_END_OFFSET) // 8
         self._begin = self._end = 0
-        # The rows of the ring, for when the page is truncated; None fills the ring up to its end.
-        self._kept: deque[bytes | None] = deque()
 
     def append(self, row: bytes) -> None:
         """Store a record, all of it behind its size, whose length is a multiple of 8.
@@ -53,7 +50,6 @@ class RowRingWriter:
         if place + size_bytes > self._size:
             self._give_up(self._end - place)
             self._words[(self._start + place) >> 3] = FILLER | (self._size - place)
-            self._kept.append(None)
             self._end += self._size - place
             place = 0
         if self._end + size_bytes - self._size > self._begin:
@@ -63,28 +59,13 @@ class RowRingWriter:
         self._words[start >> 3] = size_bytes
         self._end += size_bytes
         self._words[self._end_word] = self._end
-        self._kept.append(row)
-
-    def restore(self) -> None:
-        """Store all rows again, in a page that has lost them. They begin where the last record
-        ended, so readers' positions stay right: a reader passes over the rows that it has.
-        """
-        self._begin = self._end
-        self._words[self._begin_word] = self._words[self._end_word] = self._end
-        rows, self._kept = self._kept, deque()
-        for row in rows:
-            if row is not None:
-                self.append(row)
 
     def _give_up(self, until: int) -> None:
         """Move the beginning behind all records that start before `until`."""
         begin = self._begin
-        while begin < until and self._kept:
-            row = self._kept.popleft()
-            begin += self._size - begin % self._size if row is None else 8 + len(row)
-        if begin != self._begin:
-            self._begin = begin
-            self._words[self._begin_word] = begin
+        while begin < until:
+            begin += self._words[(self._start + begin % self._size) >> 3] & ~FILLER
+        self._begin = self._words[self._begin_word] = begin
 
 
 class RingRows(NamedTuple):

@@ -17,9 +17,7 @@ from . import layout as at
 from .events import EventWriter, Level
 from .folder_place import FolderPlace
 from .header import Header
-from .history import HEAD_WORDS, WALL_NS
 from .history_writer import HistoryWriter
-from .mapping_guard import GuardedMapping
 from .page_file import (
     PageFile,
     create_page_file,
@@ -35,10 +33,6 @@ from .row_ring import RowRingWriter
 from .schema import Metric, kept_name
 
 DEFAULT_MAX_METRICS = at.MAX_METRICS
-
-_RESTORING = 1  # the last word of a page meanwhile
-_HANDLER_CHECKED_EVERY = 32  # publishes: a check takes over 1 us
-_MOST_ROWS_RESTORED = 50_000  # at about 10 us each
 
 OnPhase = Callable[[str, int | None, int | None, str, float | None], None]
 
@@ -70,10 +64,6 @@ class MetricsWriter:
         self.path, self.fd, self.header = page.path, page.fd, header
         self._lock, self._clock = page.lock, clock
         self.num_publishes = 0
-        self.copy_path: Path | None = None  # of a copy on disk, from which a lost page is restored
-        self._newest = b""  # the newest record of the snapshot
-        self._schema_records: list[bytes] = []
-        self._guard = GuardedMapping(page.fd, page.mapping) if page.fd >= 0 else None
         self._mapping, self._bytes = page.mapping, memoryview(page.mapping)
         self._words = self._bytes.cast("Q")
         self._schema, slots = layout["SCHEMA"], layout["SNAPSHOT"]
@@ -94,7 +84,6 @@ class MetricsWriter:
         for metric in metrics:
             self.register(metric)
         self._write_header()
-        self._words[-1] = at.READY
         self._is_open = True
         _open_writers.add(self)
 
@@ -187,7 +176,6 @@ class MetricsWriter:
         record = metric.encode(step_place)
         start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
         self._bytes[start : start + len(record)] = record
-        self._schema_records[place : place + 1] = [record]
 
     def _write_header(self) -> None:
         self._bytes[: at.HEADER_BYTES] = self.header.encode()
@@ -228,8 +216,6 @@ class MetricsWriter:
         """
         if not self._is_open:
             return
-        if self._words[-1] != at.READY:
-            self._restore()
         number = self.num_publishes + 1
         wall_ns = self._clock.time_ns()
         elapsed_ns = self._clock.monotonic_ns() - self.header.created_monotonic_ns
@@ -242,81 +228,9 @@ class MetricsWriter:
         slot = self._slot_starts[number % 2]
         self._mapping[slot + 8 : slot + 8 + len(latest)] = latest
         self._words[slot // 8] = number
-        self._newest = latest
         self._history.append(row, number)
         self._rows.append(compact)
         self.num_publishes = number
-        if self._guard and number % _HANDLER_CHECKED_EVERY == 0:
-            self._guard.install_handler()
-
-    def _can_write(self) -> bool:
-        """Whether the page is open; one that another program truncated is restored first."""
-        if self._is_open and self._words[-1] != at.READY:
-            self._restore()
-        return self._is_open
-
-    def _restore(self) -> None:
-        """Write the page anew after another program truncated it: all that this process knows, and
-        the history of the copy on disk, or of the page where that has more of it left.
-
-        Publishes between that copy and now become rows without values: readers show a history as
-        far back as it has no gap.
-        """
-        if self._guard:
-            with contextlib.suppress(OSError):  # the memory is full: the mapping is private now
-                self._guard.reserve()
-        newest, schema = self.num_publishes, self._schema
-        self._words[-1] = _RESTORING
-        self._words[at.READY_OFFSET // 8] = 0
-        for place, record in enumerate(self._schema_records):
-            start = schema.offset + at.SCHEMA_HEAD_BYTES + place * schema.record_bytes
-            self._bytes[start : start + len(record)] = record
-        self._set_schema_word(at.SCHEMA_COUNT_OFFSET, len(self._schema_records))
-        self._set_schema_word(at.SCHEMA_REJECTED_OFFSET, self._num_rejected)
-        self._set_schema_word(at.SCHEMA_REVISION_OFFSET, self._revision)
-        self._tell_row_room()
-        if self._newest:
-            slot = self._slot_starts[newest % 2]
-            self._bytes[slot + 8 : slot + 8 + len(self._newest)] = self._newest
-            self._words[slot // 8] = newest
-        self._write_header()
-
-        self._rows.restore()
-        kept = self._kept_of_the_page()
-        self._history.begin_with(kept.levels if kept else (), kept.publish if kept else newest)
-        if kept:
-            self._append_empty_rows(kept)
-        self._events.restore()
-        self._phase.store()
-        if self._words[-1] != _RESTORING:  # truncated again: the next publish restores the page
-            return
-        self._words[-1] = at.READY
-        text = (
-            f"another program truncated the page after publish {newest}: "
-            "every row is in the run's files, charts may lack the newest"
-        )
-        self._events.append("warning", text, -1, self._clock.time_ns())
-
-    def _kept_of_the_page(self) -> Beginning | None:
-        """What is left of this page, here or in its copy, whichever has more rows."""
-        most, kept = 0, None
-        for path in (self.copy_path, self.path):
-            beginning = Beginning.read(path, self.num_publishes) if path else None
-            if beginning and beginning.header.identity == self.header.identity:
-                num_rows = sum(len(rows.heads) for rows in beginning.levels)
-                if num_rows > most:
-                    most, kept = num_rows, beginning
-        return kept
-
-    def _append_empty_rows(self, kept: Beginning) -> None:
-        """One for each publish that the history lost, with the time of the last that it kept."""
-        heads = kept.levels[0].heads.tolist()
-        if not heads or self.num_publishes - kept.publish > _MOST_ROWS_RESTORED:
-            return
-        moment = max(heads)[WALL_NS : HEAD_WORDS - 1]
-        for number in range(kept.publish + 1, self.num_publishes + 1):
-            _, row, _ = self._records.of_some({}, Moment(number, *moment))
-            self._history.append(row, number)
 
     def _records_of_some(
         self, values: Mapping[str, SupportsFloat], moment: Moment
@@ -350,19 +264,19 @@ class MetricsWriter:
         Saying so again is a sign of life: readers do not call a run stalled that gives one at
         least every few publish intervals. Raises ValueError for any other name.
         """
-        if self._can_write():
+        if self._is_open:
             self._phase.set(name, done, total, unit, left_s)
             if self.on_phase:
                 self.on_phase(name, done, total, unit, left_s)
 
     def beat(self) -> None:
         """A sign of life where there is nothing to publish: a store of eight bytes."""
-        if self._can_write():
+        if self._is_open:
             self._phase.beat()
 
     def event(self, level: Level, text: str, env_steps: int = -1) -> None:
         """Add a message to the page's ring of events."""
-        if self._can_write():
+        if self._is_open:
             self._events.append(level, text, env_steps, self._clock.time_ns())
 
     def finish(
@@ -371,7 +285,7 @@ class MetricsWriter:
         """Write how the run ended; it is no longer running, whatever its lock says. The arguments
         are those of `Outcome`.
         """
-        if not self._can_write():
+        if not self._is_open:
             return
         outcome = Outcome(state, exit_code, message, self._clock.time_ns(), is_provisional)
         start = self._outcome.offset
@@ -383,7 +297,6 @@ class MetricsWriter:
             lambda size, offset: self._bytes[offset : offset + size],
             len(self._bytes),
             path,
-            is_wanted=lambda: self._words[-1] == at.READY,
         )
 
     def remove(self) -> None:
@@ -399,8 +312,6 @@ class MetricsWriter:
         if not self._is_open:
             return
         self._is_open = False
-        if self._guard:
-            self._guard.release()
         if self._lock:
             self._lock.release()
         if self.fd >= 0:

@@ -152,7 +152,6 @@ class RunSession:
             warn(f"{error}; training goes on, watched through /proc")
             self.metrics = create(None)
             self.metrics.event("warning", str(error))
-        self.metrics.copy_path = run.page_copy_path()
         try:
             # Before the run says where its page is: the recorder begins its copies only then.
             with contextlib.suppress(OSError):  # a disk that takes nothing
