@@ -135,7 +135,7 @@ def events_answer(run: Run, level: str = "info", limit: int = 50, contains: str 
 def console_answer(run: Run, limit: int = 50, contains: str = "", rank: int = 0) -> Answer:
     """The newest lines that a run's process printed, in their order. Raises UsageError."""
     check_number("limit", limit, 1, MAX_CONSOLE_LINES)
-    lines = FileTail(run.readable_console(rank)).read()
+    lines = FileTail(run.console_path(rank)).read()
     found = [line for line in lines if contains in line]
     return {"run": run.id, "lines": found[-limit:], "left_out": max(0, len(found) - limit)}
 

@@ -88,8 +88,6 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     problems: list[str] = []
     chosen: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "panes" and _is_names(value):  # version 0.2.0 has "log"
-            value = ["console" if pane == "log" else pane for pane in value]
         if name not in _CHECKS:
             problems.append(f"{name} is not a setting")
         elif not _CHECKS[name](value):

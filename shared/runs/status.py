@@ -167,7 +167,7 @@ def status_of(
             message = f"pulled from {one_line(source, 200)}"
             return RunStatus(run.id, "finished", message=message, rank=rank)
         state: RunState = "running" if alive else "crashed"
-        return RunStatus(run.id, state, message=page_error, rank=rank)
+        return RunStatus(run.id, state, message=run.made_by() or page_error, rank=rank)
     try:
         outcome = reader.outcome()
         is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)

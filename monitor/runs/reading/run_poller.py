@@ -66,7 +66,7 @@ class RunPoller:
         self._opened_s = float("-inf")
         self._seen_s = 0.0
         self._view: RunView | None = None
-        self._console = FileTail(run.readable_console(rank))
+        self._console = FileTail(run.console_path(rank))
         self._alerts = RecordedAlerts(run.events_path)
         self._manifest = RecordedManifest(run)
         self._notes = RecordedNotes(run)
@@ -188,9 +188,7 @@ class RunPoller:
         if self.rank != self._shown_rank:
             self._detach("")
             self._shown_rank, self._place, self._opened_s = self.rank, None, float("-inf")
-        console_path = self.run.readable_console(self._shown_rank)
-        if console_path != self._console.path:  # of this rank, or one that came later
-            self._console = FileTail(console_path)
+            self._console = FileTail(self.run.console_path(self.rank))
         place = self._place_written()
         is_live = self._view is not None and self._view.status.state == "running"
         is_quiet = self._reader is None or not is_live
