@@ -54,21 +54,14 @@ class _Printed:
 
     def __init__(self, run: Run, rank: int, num_lines: int | None) -> None:
         """With `num_lines`, those at the end alone, and what comes after them."""
-        self._run, self._rank, self._num_lines = run, rank, num_lines
-        self.path = run.readable_console(rank)
+        self.path, self._num_lines = run.console_path(rank), num_lines
         self._inode = self._offset = 0  # of the file, and of the next line in it
         self._newest = b""  # the last line that was printed
 
     def print_new(self, is_last: bool = False) -> None:
-        """Lines that are whole, and at last the rest. A console that came later than a file in its
-        place is printed after that.
-        """
+        """Lines that are whole, and at last the rest."""
         from ..shared.runs.small_file import open_regular
 
-        path = self._run.readable_console(self._rank)
-        if path != self.path and self._inode:
-            self._inode, self._offset, self._num_lines = 0, 0, None
-        self.path = path
         try:
             file = os.fdopen(open_regular(self.path, self.path.parent), "rb")
         except FileNotFoundError:

@@ -49,7 +49,7 @@ class CheckpointError(UsageError):
 
 
 class PageError(OperantError):
-    """A page cannot be read: missing, short, foreign, damaged or of a newer major version."""
+    """A page cannot be read: missing, short, foreign, damaged or of another major version."""
 
 
 class NoPageError(PageError):
@@ -71,6 +71,11 @@ def check_argument(name: str, given: object, types: type | tuple[type, ...], exp
     is_bool = isinstance(given, bool)
     if not isinstance(given, types) or (is_bool and types is not bool):
         raise UsageError(f"{name} = {described(given)}: expected {expected}")
+
+
+def made_by(version: str) -> str:
+    """What is said of a file whose format this version does not read."""
+    return f"made by operant {version}, which reads it"
 
 
 def text_of(error: BaseException) -> str:

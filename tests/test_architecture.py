@@ -158,8 +158,8 @@ def test_every_pin_of_torch_is_exact():
 
 
 def test_the_tests_mirror_the_folders():
-    """The others need a GPU, real or emulated, hold data of former versions or serve many tests."""
-    of_their_own = {"__pycache__", "compatibility", "data", "emulated_gpu", "gpu", "support"}
+    """The others need a GPU, real or emulated, hold data or serve many tests."""
+    of_their_own = {"__pycache__", "data", "emulated_gpu", "gpu", "support"}
     for folder in (ROOT / "tests").iterdir():
         if folder.is_dir() and folder.name not in of_their_own:
             assert folder.name in {*SIDES, "benchmarks", "examples"}

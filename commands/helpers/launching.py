@@ -23,7 +23,7 @@ from ...shared.processes.lock import LAUNCHER, RunLock
 from ...shared.processes.python_program import python_program
 from ...shared.runs.find_runs import check_is_free, find_run
 from ...shared.runs.provenance import provenance, what_ran
-from ...shared.runs.run_folder import PULLED_FROM, Run, create_run
+from ...shared.runs.run_folder import PULLED_FROM, Run, create_run, make_run_id, runs_folder
 from ...shared.runs.run_notes import check_name
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
@@ -32,7 +32,7 @@ from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, resolve
 from ...trainer.config.flat_keys import flat_keys
 from ...trainer.config.from_values import parse_override
-from ...trainer.config.stored_code import added_seals
+from ...trainer.config.stored_code import code_owner
 from ...trainer.config.train_config import TrainConfig
 from ...trainer.distributed.place import Place
 from ...trainer.envs.names import GYMNASIUM_PREFIX
@@ -124,7 +124,8 @@ def prepared_run(
     manifest = {**provenance(VERSIONS_OF), "seed": config.seed, "device": config.device}
     manifest |= more or {}
     manifest |= _in_manifest(resolved)
-    manifest |= added_seals(manifest, [manifest["config"]])
+    run_id = run_id or make_run_id(name)
+    manifest |= code_owner(runs_folder() / run_id, [manifest["config"]])
     run, lock = create_run(name, manifest, rank=rank, run_id=run_id, files=what_ran())
     return Prepared(run, lock, config, None)
 
@@ -165,7 +166,7 @@ def _resumed_run(
     check: Callable[[TrainConfig], None],
 ) -> Prepared:
     """The run as its newest checkpoint that can be read has it, with what may change changed."""
-    from ...trainer.config.saved_config import saved_config
+    from ...trainer.config.from_values import saved_config
     from ...trainer.experiment.checkpoints import check_of_run, check_same_config, latest_checkpoint
 
     if trainer_of(run):
@@ -176,7 +177,7 @@ def _resumed_run(
         )
     checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
     check_of_run(checkpoint, run)
-    config, _ = saved = saved_config(checkpoint.config, () if source else overrides)
+    config = saved_config(checkpoint.config, () if source else overrides)
     manifest = run.read_manifest()
     if source:
         resolved = resolve(source, overrides)
@@ -185,7 +186,6 @@ def _resumed_run(
         given = flat_keys(dict(map(parse_override, overrides)))
         resolved = _changed(manifest, config, given)
     check_same_config(checkpoint, config)
-    warn(saved.warning)
     check_machine(config)
     if checkpoint.iteration >= config.num_iterations:
         raise CheckpointError(
@@ -196,7 +196,7 @@ def _resumed_run(
     lock = RunLock(run.lock_path, rank)
     manifest.pop(STOP_REASON, None)
     manifest |= _in_manifest(resolved)
-    manifest |= added_seals(manifest, [manifest["config"]])
+    manifest |= code_owner(run.folder, [manifest["config"]])
     manifest.setdefault("resumed", []).append(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )

@@ -165,7 +165,7 @@ def write_definition(
     from ...shared.text.plain_values import plain
     from ...trainer.config.files import is_env_name
     from ...trainer.config.overlays import split_overlays
-    from ...trainer.config.stored_code import added_seals
+    from ...trainer.config.stored_code import code_owner
     from ...trainer.envs.spaces import full_name
 
     source, overlays = split_overlays(definition.source)
@@ -179,8 +179,8 @@ def write_definition(
             if parameter["choices"]:
                 del parameter["low"], parameter["high"]
         former = read_table(sweep) if sweep.definition_path.exists() else {}
-        seals = added_seals(former, _stored_values(definition))
-        table = {**former, "sweep": sweep.name, **plain(besides or {}), **seals, **fields}
+        owner = code_owner(sweep.folder, _stored_values(definition))
+        table = {**former, "sweep": sweep.name, **plain(besides or {}), **owner, **fields}
         text = harmless_toml(tomli_w.dumps(table))
         write_whole(sweep.definition_path, text.encode())
     except OSError as error:

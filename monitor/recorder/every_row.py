@@ -32,8 +32,8 @@ class RowDrain:
         self._is_begun = False
 
     def begin(self, page: Page) -> None:
-        """Continue with `page`; pages of layout 1 have no such rows."""
-        self._page = page if "ROWS" in page.reader.header.layout.sections else None
+        """Continue with `page`."""
+        self._page = page
         self._position, self._is_begun = 0, False
 
     def _settle(self, page: Page) -> None:
@@ -95,7 +95,7 @@ class RowDrain:
 
     def num_lost_events(self, numbers: Sequence[int]) -> int:
         """How many messages were overwritten before those with these numbers, which are kept now.
-        The number is added to the count in the file. On pages of layout 1 it is 0.
+        The number is added to the count in the file.
         """
         if self._page is None or not numbers:
             return 0

@@ -63,8 +63,8 @@ def drop_rows(run: Run, rank: int) -> None:
     path = run.page_copy_path(rank)
     reader = MetricsReader.attach(path)
     try:
-        ring = reader.header.layout.sections.get("ROWS")
-        if ring and reader.rows().records:
+        if reader.rows().records:
+            ring = reader.header.layout["ROWS"]
             _save(reader, path, lambda: _is_file(reader, path), without=ring)
     finally:
         reader.detach()

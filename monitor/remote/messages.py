@@ -134,9 +134,9 @@ class DescriptionMessage(Message):
 
 def _settings(rows: list[list[str | None]]) -> Iterator[Setting]:
     """What is not said as it should be is left out."""
-    for key, value, default, *source in (each for each in rows if len(each) in (3, 4)):
-        if key is not None and value is not None:  # version 0.2.0 sends no source
-            yield Setting(key, value, default, *(name or "" for name in source))
+    for key, value, default, source in (each for each in rows if len(each) == 4):
+        if key is not None and value is not None:
+            yield Setting(key, value, default, source or "")
 
 
 class HeadMessage(Message):
@@ -144,7 +144,7 @@ class HeadMessage(Message):
     run: Text = ""
     is_page_expected: bool = True
     page: PageMessage | None = None
-    log: list[Line] | None = Field(None, max_length=MAX_LINES)
+    console: list[Line] | None = Field(None, max_length=MAX_LINES)
     alerts: list[Line] | None = Field(None, max_length=MAX_LINES)
     is_recorded: bool | None = None
     knobs: KnobsMessage | None = None

@@ -57,8 +57,8 @@ class PageBlocks:
 
 def _bytes_sent(layout: Layout) -> int:
     """The ring of rows, the last section, stays at home: it waits for the run's own recorder."""
-    rows = layout.sections.get("ROWS")
-    if rows and rows.offset + rows.size_bytes >= layout.page_bytes:
+    rows = layout["ROWS"]
+    if rows.offset + rows.size_bytes >= layout.page_bytes:
         return rows.offset // BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES
     return layout.page_bytes
 

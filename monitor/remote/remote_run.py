@@ -134,7 +134,7 @@ class RemoteRun:
         status = head.status.of_run(self.run.id)
         before = self._view
         fields: dict[str, Any] = {
-            "console": before.console if head.log is None else tuple(head.log),
+            "console": before.console if head.console is None else tuple(head.console),
             "alerts": before.alerts if head.alerts is None else alerts_in(head.alerts),
             "is_recorded": before.is_recorded if head.is_recorded is None else head.is_recorded,
             "knobs": before.knobs if head.knobs is None else head.knobs.knobs(),

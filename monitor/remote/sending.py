@@ -120,6 +120,6 @@ class _Sender:
                 head["alerts"] = [event_line(alert.as_event()) for alert in newest]
             if view.console is not self._console:
                 self._console = view.console
-                # Version 0.2.0 calls it a log.
-                head["log"] = [line[:LINE_CHARACTERS] for line in view.console[-CONSOLE_LINES:]]
+                lines = view.console[-CONSOLE_LINES:]
+                head["console"] = [line[:LINE_CHARACTERS] for line in lines]
         return head

@@ -84,11 +84,9 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     problems: list[str] = []
     chosen: dict[str, Any] = {}
     for name, value in given.items():
-        if name == "panes" and _is_names(value):  # version 0.2.0 has "log"
-            value = ["console" if pane == "log" else pane for pane in value]
-        if name not in _CHECKS:  # of another version
-            continue
-        if not _CHECKS[name](value):
+        if name not in _CHECKS:
+            problems.append(f"{name} is not a setting")
+        elif not _CHECKS[name](value):
             problems.append(f"{name} = {value!r} is not possible")
         else:
             chosen[name] = tuple(value) if isinstance(value, list) else value

@@ -26,23 +26,21 @@ class Event:
     text: str
     env_steps: int = -1
 
-    def encode(self, covers_number: bool = True) -> bytes:
-        """The event's record, its text cut to what fits. On pages before layout 1.2 the CRC-32 does
-        not cover the number.
-        """
+    def encode(self) -> bytes:
+        """The event's record, its text cut to what fits."""
         text = padded(self.text, _TEXT_BYTES)
         head = EVENT_RECORD.pack(
             self.number, 0, len(text), LEVELS.index(self.level), 0, self.wall_ns, self.env_steps
         )
-        crc = _crc(head[:8], head[_CRC_START:] + text, covers_number)
+        crc = _crc(head[:8], head[_CRC_START:] + text)
         return head[:8] + crc.to_bytes(4, "little") + head[_CRC_START:] + text
 
     @classmethod
-    def decode(cls, record: bytes, covers_number: bool = True) -> Event | None:
+    def decode(cls, record: bytes) -> Event | None:
         """Read one record; None when it was never written, or is being written."""
         number, crc, size, level, _, wall_ns, env_steps = EVENT_RECORD.unpack_from(record)
         body = record[_CRC_START : EVENT_RECORD.size + size]
-        is_whole = crc == _crc(record[:8], body, covers_number)
+        is_whole = crc == _crc(record[:8], body)
         if number == 0 or level >= len(LEVELS) or not is_whole:
             return None
         text = body[EVENT_RECORD.size - _CRC_START :].decode("utf-8", "replace")
@@ -71,5 +69,5 @@ class EventWriter:
         self._words[self._count_word] = event.number
 
 
-def _crc(number: bytes, body: bytes, covers_number: bool) -> int:
-    return zlib.crc32(body, zlib.crc32(number) if covers_number else 0)
+def _crc(number: bytes, body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(number))

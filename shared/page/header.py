@@ -7,13 +7,14 @@ import zlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..errors import PageError
+from ..errors import PageError, made_by
 from ..text.harmless import harmless
 from .folder_place import FolderPlace
 from .layout import (
     BYTE_ORDER,
     EVENT_RECORD,
     FOLDER_OFFSET,
+    FORMER_LAYOUTS,
     HEADER,
     HEADER_BYTES,
     HEADER_CRC_OFFSET,
@@ -34,7 +35,6 @@ from .layout import (
     ROWS_HEAD_BYTES,
     SCHEMA_HEAD_BYTES,
     SCHEMA_RECORD,
-    SCHEMA_RECORD_1,
     SECTION,
     SECTION_TABLE_OFFSET,
     VALUES_OFFSET,
@@ -72,13 +72,7 @@ class Header:
     created_monotonic_ns: int
     publish_interval_s: float
     layout: Layout
-    minor: int = MINOR
     place: FolderPlace | None = None
-
-    @property
-    def version(self) -> tuple[int, int]:
-        """Of the layout: major, minor."""
-        return self.layout.major, self.minor
 
     @property
     def identity(self) -> PageIdentity:
@@ -89,7 +83,7 @@ class Header:
         sections = list(self.layout.sections.values())
         data = bytearray(HEADER_BYTES)
         HEADER.pack_into(
-            data, 0, MAGIC, BYTE_ORDER, self.layout.major, self.minor, HEADER_BYTES, len(sections),
+            data, 0, MAGIC, BYTE_ORDER, MAJOR, MINOR, HEADER_BYTES, len(sections),
             self.layout.page_bytes, self.pid, self.process_start, self.boot_id,
             self.created_wall_ns, self.created_monotonic_ns, self.publish_interval_s,
             self.rank, self.world_size, padded(self.run_id, 64), padded(self.host, 64),
@@ -107,7 +101,7 @@ class Header:
         """Read a header from the first bytes of a file of `file_bytes`.
 
         Raises PageError when the file is no page, not ready, damaged, cut short, of another byte
-        order or of a newer major version.
+        order or of another major version.
         """
         if len(data) < HEADER_BYTES:
             raise PageError(f"too short to be a page: {file_bytes} bytes")
@@ -120,7 +114,9 @@ class Header:
             raise PageError("not an operant page")
         if byte_order != BYTE_ORDER:
             raise PageError("written on a machine of another byte order")
-        if major < 1:
+        if former := FORMER_LAYOUTS.get((major, minor)):
+            raise PageError(made_by(former))
+        if major < MAJOR:
             raise PageError(f"layout {major}.{minor} is unknown: no version of operant wrote it")
         if major > MAJOR:
             raise PageError(
@@ -135,15 +131,15 @@ class Header:
             raise PageError(f"its header claims {page_bytes} bytes")
         if page_bytes > file_bytes:
             raise PageError(f"cut short: {file_bytes} of {page_bytes} bytes")
-        layout = _decode_layout(data, num_sections, page_bytes, major)
+        layout = _decode_layout(data, num_sections, page_bytes)
         return cls(
             text(run_id), rank, world_size, pid, process_start, boot_id, text(host),
-            created_wall_ns, created_monotonic_ns, publish_interval_s, layout, minor,
-            FolderPlace.decode(data[FOLDER_OFFSET:HEADER_CRC_OFFSET]) if major > 1 else None,
+            created_wall_ns, created_monotonic_ns, publish_interval_s, layout,
+            FolderPlace.decode(data[FOLDER_OFFSET:HEADER_CRC_OFFSET]),
         )  # fmt: skip
 
 
-def _decode_layout(data: bytes, num_sections: int, page_bytes: int, major: int) -> Layout:
+def _decode_layout(data: bytes, num_sections: int, page_bytes: int) -> Layout:
     """The table of sections; unknown tags stay in it, unread."""
     if num_sections > MAX_SECTIONS:
         raise PageError(f"its header claims {num_sections} sections")
@@ -158,29 +154,26 @@ def _decode_layout(data: bytes, num_sections: int, page_bytes: int, major: int) 
         ):
             raise PageError(f"its section {section.tag} lies outside the page")
         sections[section.tag] = section
-    layout = Layout(sections, page_bytes, major)
+    layout = Layout(sections, page_bytes)
     _check_sections(layout)
     return layout
 
 
 def _check_sections(layout: Layout) -> None:
     """The sections that every page has, each large enough for what is read from it."""
-    for tag in ("SCHEMA", "SNAPSHOT", "EVENTS", "OUTCOME", "HISTORY0"):
+    for tag in ("SCHEMA", "SNAPSHOT", "EVENTS", "OUTCOME", "HISTORY0", "PHASE", "ROWS"):
         if tag not in layout.sections:
             raise PageError(f"it has no section {tag}")
     num_metrics = layout.max_metrics
     if num_metrics > MAX_METRICS:
         raise PageError(f"its section SCHEMA claims {num_metrics} metrics")
-    schema_record = SCHEMA_RECORD_1 if layout.major == 1 else SCHEMA_RECORD
-    needs = {"SCHEMA": schema_record.size, "OUTCOME": OUTCOME_BYTES, "EVENTS": EVENT_RECORD.size}
-    needs["SNAPSHOT"] = VALUES_OFFSET + 8 * num_metrics
+    needs = {"SCHEMA": SCHEMA_RECORD.size, "OUTCOME": OUTCOME_BYTES, "EVENTS": EVENT_RECORD.size}
+    needs |= {"SNAPSHOT": VALUES_OFFSET + 8 * num_metrics, "PHASE": PHASE.size}
     for level in range(layout.num_history_levels):
         if f"HISTORY{level}" not in layout.sections:
             raise PageError(f"it has no section HISTORY{level}")
         row_room = layout.first_row_room
         needs[f"HISTORY{level}"] = VALUES_OFFSET + 8 * row_room * (3 if level else 1)
-    if "PHASE" in layout.sections:
-        needs["PHASE"] = PHASE.size
     for tag, needed in needs.items():
         section = layout[tag]
         fits = needed <= section.record_bytes <= needed + MAX_SPARE_BYTES
@@ -192,22 +185,12 @@ def _check_sections(layout: Layout) -> None:
         raise PageError("its sections do not fit together")
     if layout["EVENTS"].size_bytes > MAX_EVENTS_BYTES:
         raise PageError(f"its header claims {layout['EVENTS'].size_bytes} bytes of events")
-    tags = [*needs]
-    if layout.major > 1:
-        _check_sections_2(layout)
-        tags.append("ROWS")
-    _check_apart([layout[tag] for tag in tags])
-
-
-def _check_sections_2(layout: Layout) -> None:
-    """What layout 2 adds: rows of a history that has room for every metric, and their ring."""
     if any(level.num_records < HISTORY_FOLD for level in layout.history_levels(layout.max_metrics)):
         raise PageError("its history has no room for its metrics")
-    rows = layout.sections.get("ROWS")
-    if rows is None:
-        raise PageError("it has no section ROWS")
+    rows = layout["ROWS"]
     if not ROWS_HEAD_BYTES + 8 <= rows.size_bytes <= MAX_ROWS_BYTES or rows.size_bytes % 8:
         raise PageError(f"its section ROWS has {rows.size_bytes} bytes")
+    _check_apart([layout[tag] for tag in (*needs, "ROWS")])
 
 
 def _check_apart(sections: list[Section]) -> None:

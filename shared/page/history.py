@@ -36,7 +36,6 @@ class History:
     names: list[str] = field(default_factory=list)
     _heads: Integers = field(default_factory=lambda: np.zeros((0, HEAD_WORDS), np.int64))
     _values: list[Floats] = field(default_factory=list)  # by level, [R, M] or [R, 3, M]
-    tells_gaps: bool = True  # pages of layout 1.0 do not
 
     def __len__(self) -> int:
         return len(self._heads)
@@ -89,8 +88,6 @@ class History:
         """The rows of a series of this history in which something was written, but no finite
         number [R].
         """
-        if not self.tells_gaps:
-            return np.zeros(len(self), np.bool_)
         mean = np.ascontiguousarray(series.mean)
         found: NDArray[np.bool_] = ~np.isfinite(mean) & (mean.view(np.uint64) != NEVER_BITS)
         return found
@@ -101,7 +98,7 @@ class History:
         for level in self._values:
             values.append(level[: max(0, left)])
             left -= len(level)
-        return History(self.names, self._heads[:num_rows], values, self.tells_gaps)
+        return History(self.names, self._heads[:num_rows], values)
 
     def since(self, row: int) -> History:
         """The rows from number `row` on, counted from 0."""
@@ -109,4 +106,4 @@ class History:
         for level in self._values:
             values.append(level[max(0, left) :])
             left -= len(level)
-        return History(self.names, self._heads[row:], values, self.tells_gaps)
+        return History(self.names, self._heads[row:], values)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import PageError
-from .history import HEAD_WORDS, NEVER_WRITTEN, Floats, History, Integers
+from .history import HEAD_WORDS, Floats, History, Integers
 from .history_level import HistoryLevel, LevelRows, RowHead
 from .layout import (
     HISTORY_LEVELS,
@@ -22,10 +22,7 @@ from .layout import (
 class HistoryReader:
     """Reads the rings of one page, each time only what is new since the last."""
 
-    def __init__(
-        self, pread: Callable[[int, int], bytes], layout: Layout, tells_gaps: bool = True
-    ) -> None:
-        self._tells_gaps = tells_gaps
+    def __init__(self, pread: Callable[[int, int], bytes], layout: Layout) -> None:
         self._pread, self._layout = pread, layout
         self._lasting_gaps: set[int] = set()  # publishes before which rows are missing on the page
         self._cut(layout.first_row_room)
@@ -47,8 +44,6 @@ class HistoryReader:
 
     def _look_at_row_room(self) -> bool:
         """Cut the sections anew when the writer has; whether that was so."""
-        if self._layout.major == 1:
-            return False
         schema = self._layout["SCHEMA"]
         row_room = int.from_bytes(self._pread(8, schema.offset + SCHEMA_ROW_ROOM_OFFSET), "little")
         if not self._layout.first_row_room <= row_room <= self._layout.max_metrics:
@@ -67,8 +62,6 @@ class HistoryReader:
         for level, ring in enumerate(self._rings):
             rows, columns = ring.read_all(), 3 if level else 1
             values = ring.values(rows).reshape(len(rows), columns, self._row_room)
-            if not self._tells_gaps:
-                values[np.isnan(values)] = NEVER_WRITTEN
             levels.append(LevelRows(rows[:, :HEAD_WORDS].view(np.int64), values))
         return levels
 
@@ -122,7 +115,7 @@ class HistoryReader:
         if not heads:
             return History(names), 0
         heads, values = heads[::-1], values[::-1]
-        return History(names, np.concatenate(heads), values, self._tells_gaps), gap
+        return History(names, np.concatenate(heads), values), gap
 
 
 def _rows_kept(section: Section, num_levels: int) -> int:

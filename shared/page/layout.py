@@ -12,7 +12,9 @@ from typing import NamedTuple
 from ..errors import PageError
 
 MAGIC = b"OPERANT\0"
-MAJOR, MINOR = 2, 1
+MAJOR, MINOR = 3, 0
+# The version of operant that wrote each layout that is no longer read.
+FORMER_LAYOUTS = {(1, 1): "0.1", (2, 0): "0.2", (2, 1): "0.3"}
 BYTE_ORDER = 0x01020304
 READY = 0x5944414552  # "READY"
 
@@ -44,8 +46,6 @@ SCHEMA_REVISION_OFFSET, SCHEMA_ROW_ROOM_OFFSET = 16, 24
 # description
 SCHEMA_RECORD = struct.Struct("<IBBBBI208s16s148s")
 NAME_BYTES, UNIT_BYTES, DESCRIPTION_BYTES = 208, 16, 148
-# Of layout 1: CRC-32, kind, better, level, spare, name, group, unit, description
-SCHEMA_RECORD_1 = struct.Struct("<IBBBB96s32s16s104s")
 
 # Of the ring of rows: bytes before the oldest record that is whole, bytes before the end of the
 # newest, both counted since the page was made.
@@ -60,14 +60,13 @@ EVENT_COUNT_OFFSET = 0
 # number, CRC-32, text bytes, level, spare, wall, env steps
 EVENT_RECORD = struct.Struct("<QIHBBqq")
 EVENT_BYTES = 1024
-EVENT_NUMBER_SINCE = (1, 2)  # the CRC-32 of an event covers its number
 
 # CRC-32, state, exit code, text bytes, wall
 OUTCOME = struct.Struct("<IIiIq")
 OUTCOME_BYTES = 1024
-# The last four bytes of the section; zero before layout 2.1, where the text may take them too.
+# The last four bytes of the section.
 OUTCOME_FLAGS = struct.Struct("<I")
-OUTCOME_PROVISIONAL, OUTCOME_CODE_UNKNOWN = 1, 2
+OUTCOME_PROVISIONAL = 1
 
 # newest sign of life, CRC-32, phase, since, done, total, unit, expected end
 PHASE = struct.Struct("<QIIqqq16sq")
@@ -76,7 +75,6 @@ PHASE_CRC_START = 12  # the sign of life is stored on its own
 # A value that was never written: a NaN with its own bits, unlike one that was published.
 NEVER_BITS = 0x7FF8_0000_4E45_5652
 NEVER = NEVER_BITS.to_bytes(8, "little")
-NEVER_SINCE = (1, 1)
 
 HISTORY_ROWS = 1024
 HISTORY_FOLDED_ROWS = 768
@@ -106,11 +104,10 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The sections of one page, by tag. `major` is the layout's version."""
+    """The sections of one page, by tag."""
 
     sections: dict[str, Section]
     page_bytes: int
-    major: int = MAJOR
 
     def __getitem__(self, tag: str) -> Section:
         return self.sections[tag]
@@ -122,7 +119,7 @@ class Layout:
     @property
     def first_row_room(self) -> int:
         """How many metrics a row of the history has room for when the page is made."""
-        return min(self.max_metrics, HISTORY_ROW_ROOM) if self.major > 1 else self.max_metrics
+        return min(self.max_metrics, HISTORY_ROW_ROOM)
 
     def history_levels(self, row_room: int) -> list[Section]:
         """Level 0 first, as they are cut when each row has room for `row_room` metrics."""

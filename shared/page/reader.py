@@ -57,10 +57,8 @@ class MetricsReader:
         )
         layout = self.header.layout
         self._slots, self._schema = layout["SNAPSHOT"], layout["SCHEMA"]
-        tells_gaps = self.header.version >= at.NEVER_SINCE
-        self._history = HistoryReader(self._pread, layout, tells_gaps)
-        ring = layout.sections.get("ROWS")
-        self._rows = RowRingReader(self._pread, ring) if ring else None
+        self._history = HistoryReader(self._pread, layout)
+        self._rows = RowRingReader(self._pread, layout["ROWS"])
         self._newest: Snapshot | None = None
         self._metrics: list[Metric] = []
         self._revision = 0
@@ -147,7 +145,7 @@ class MetricsReader:
         for attempt in range(ATTEMPTS):
             data = self._pread(count * section.record_bytes, section.offset + at.SCHEMA_HEAD_BYTES)
             try:
-                return decode_metrics(data, section.record_bytes, self.header.layout.major)
+                return decode_metrics(data, section.record_bytes)
             except PageError:
                 if attempt == ATTEMPTS - 1:
                     raise
@@ -181,13 +179,13 @@ class MetricsReader:
 
     def rows(self, position: int = 0) -> RingRows:
         """The records of single publishes that came since `position` of the ring, as far as it
-        still has them; none on pages of layout 1, which have no such ring.
+        still has them.
         """
-        return self._rows.read(position) if self._rows else RingRows([], 0)
+        return self._rows.read(position)
 
     def num_new_row_bytes(self, position: int) -> int:
         """How much of the ring was written since `position`."""
-        return self._rows.num_new_bytes(position) if self._rows else 0
+        return self._rows.num_new_bytes(position)
 
     def env_steps_per_s(self, newest: Snapshot) -> float | None:
         """Over the 30 seconds up to `newest`, or from one publish to the next where that is longer;
@@ -238,9 +236,8 @@ class MetricsReader:
         data = self._pread(
             section.num_records * section.record_bytes, section.offset + at.EVENT_HEAD_BYTES
         )
-        covers_number = self.header.version >= at.EVENT_NUMBER_SINCE
         records = (
-            Event.decode(data[i * section.record_bytes :][: section.record_bytes], covers_number)
+            Event.decode(data[i * section.record_bytes :][: section.record_bytes])
             for i in range(section.num_records)
         )
         found = [event for event in records if event and after < event.number <= count]
@@ -252,10 +249,8 @@ class MetricsReader:
         return Outcome.decode(self._pread(section.record_bytes, section.offset))
 
     def phase(self) -> Phase | None:
-        """What the process does, or did last; None where it has not said or never could."""
-        section = self.header.layout.sections.get("PHASE")
-        if section is None:
-            return None
+        """What the process does, or did last; None where it has not said."""
+        section = self.header.layout["PHASE"]
         for _ in range(ATTEMPTS):
             record = self._pread(section.record_bytes, section.offset)
             if (phase := Phase.decode(record)) or not any(record[8:16]):  # else half-written

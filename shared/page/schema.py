@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import struct
 import zlib
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import PageError
 from ..text.harmless import harmless
 from .header import padded, text
-from .layout import DESCRIPTION_BYTES, NAME_BYTES, SCHEMA_RECORD, SCHEMA_RECORD_1, UNIT_BYTES
+from .layout import DESCRIPTION_BYTES, NAME_BYTES, SCHEMA_RECORD, UNIT_BYTES
 
 Kind = Literal["gauge", "counter", "timer", "text"]
 Better = Literal["none", "up", "down"]
@@ -64,13 +63,12 @@ class Metric:
         return zlib.crc32(record[4:]).to_bytes(4, "little") + record[4:]
 
 
-def decode_metrics(data: bytes, record_bytes: int, major: int) -> list[Metric]:
+def decode_metrics(data: bytes, record_bytes: int) -> list[Metric]:
     """The metrics whose records follow each other in `data`. Raises PageError when one of them is
     damaged, or not there yet.
     """
-    decode = _decode_1 if major == 1 else _decode
     records = (data[start:][:record_bytes] for start in range(0, len(data), record_bytes))
-    decoded = [decode(record) for record in records]
+    decoded = [_decode(record) for record in records]
     names = [metric.name for metric, _ in decoded]
     return [
         replace(metric, step_metric=names[step - 1]) if 0 < step <= len(names) else metric
@@ -92,27 +90,9 @@ def kept_name(name: str) -> str:
 
 def _decode(record: bytes) -> tuple[Metric, int]:
     """The metric, and 1 + the place of its step metric, 0 where it has none."""
-    fields = _checked(SCHEMA_RECORD, record)
-    kind, better, level, _, step, name, unit, description = fields
-    return _metric(kind, better, level, name, unit, description), step
-
-
-def _decode_1(record: bytes) -> tuple[Metric, int]:
-    """The same of layout 1."""
-    kind, better, level, _, name, _, unit, description = _checked(SCHEMA_RECORD_1, record)
-    return _metric(kind, better, level, name, unit, description), 0
-
-
-def _checked(form: struct.Struct, record: bytes) -> tuple[Any, ...]:
-    record = record[: form.size]
-    crc, *fields = form.unpack(record)
-    kind, better = fields[:2]
+    record = record[: SCHEMA_RECORD.size]
+    crc, kind, better, level, _, step, name, unit, description = SCHEMA_RECORD.unpack(record)
     if crc != zlib.crc32(record[4:]) or kind >= len(KINDS) or better >= len(BETTER):
         raise PageError("the record of a metric is damaged")
-    return tuple(fields)
-
-
-def _metric(
-    kind: int, better: int, level: int, name: bytes, unit: bytes, description: bytes
-) -> Metric:
-    return Metric(text(name), text(unit), KINDS[kind], BETTER[better], level, text(description))
+    kind, better = KINDS[kind], BETTER[better]
+    return Metric(text(name), text(unit), kind, better, level, text(description)), step

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ..errors import RunNotFoundError, UsageError, nearest
+from ..errors import RunFolderError, RunNotFoundError, UsageError, nearest
 from ..page.page_file import page_folder, place_of_live_page
 from .owners import open_folder, this_user
 from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
@@ -73,7 +73,8 @@ def find_run(wanted: str) -> Run:
     """The run that `wanted` names: an id, a name that people gave a run, then or later, or a part
     of either that no other run has.
 
-    Raises RunNotFoundError, which names those that come near.
+    Raises RunNotFoundError, which names those that come near, and RunFolderError for a run of a
+    version whose files this one does not read.
     """
     runs = list_runs()
     if not runs:
@@ -90,6 +91,8 @@ def find_run(wanted: str) -> Run:
             or [run for run in runs if run.manifest().get("name") == wanted]
         )
     if len(matches) == 1:
+        if made_by := matches[0].made_by():
+            raise RunFolderError(f"{matches[0].id} was {made_by}")
         return matches[0]
     if not matches:
         elsewhere = "; what is on another machine, call there" if ":" in wanted else ""
@@ -114,10 +117,17 @@ def check_is_free(name: str, but_for: str = "") -> None:
 
 
 def latest_run() -> Run:
-    """The run of this user that was started last. Raises RunNotFoundError if there is none."""
-    run = next(own_runs(), None)
-    if run:
-        return run
+    """The run of this user that was started last, of those that this version reads. Raises
+    RunFolderError if it reads none of them, RunNotFoundError if there are none.
+    """
+    unread = ""
+    for run in own_runs():
+        made_by = run.made_by()
+        if not made_by:
+            return run
+        unread = unread or f"{run.id} was {made_by}"
+    if unread:
+        raise RunFolderError(unread)
     others = len(list_runs())
     if others:
         raise RunNotFoundError(

@@ -10,14 +10,14 @@ from ..page.header import padded
 from ..page.layout import (
     OUTCOME,
     OUTCOME_BYTES,
-    OUTCOME_CODE_UNKNOWN,
     OUTCOME_FLAGS,
     OUTCOME_PROVISIONAL,
 )
 from ..text.harmless import harmless
 
 State = Literal["finished", "stopped", "failed", "ended"]
-STATES: tuple[State, ...] = ("finished", "stopped", "failed")  # by their number in the page
+# By their number in the page, from 1.
+STATES: tuple[State, ...] = ("finished", "stopped", "failed", "ended")
 CODE_UNKNOWN = "its exit code is not known"
 
 
@@ -36,10 +36,8 @@ class Outcome:
 
     def encode(self) -> bytes:
         text = padded(self.message, OUTCOME_BYTES - OUTCOME.size - OUTCOME_FLAGS.size)
-        # A reader before layout 2.1 passes over the flags, and calls a run that ended stopped.
-        is_unknown = self.state == "ended"
-        state = 1 + STATES.index("stopped" if is_unknown else self.state)
-        flags = OUTCOME_PROVISIONAL * self.is_provisional | OUTCOME_CODE_UNKNOWN * is_unknown
+        state = 1 + STATES.index(self.state)
+        flags = OUTCOME_PROVISIONAL * self.is_provisional
         code = max(-(2**31), min(self.exit_code, 2**31 - 1))
         record = OUTCOME.pack(0, state, code, len(text), self.wall_ns) + text
         record = record.ljust(OUTCOME_BYTES - OUTCOME_FLAGS.size, b"\0") + OUTCOME_FLAGS.pack(flags)
@@ -53,8 +51,6 @@ class Outcome:
         if not 1 <= state <= len(STATES) or crc != zlib.crc32(record[4:]):
             return None
         text = harmless(record[OUTCOME.size : OUTCOME.size + size].decode("utf-8", "replace"))
-        # Before layout 2.1, a long text fills the section to its end.
-        has_flags = OUTCOME.size + size <= OUTCOME_BYTES - OUTCOME_FLAGS.size
-        flags = int.from_bytes(record[-OUTCOME_FLAGS.size :], "little") if has_flags else 0
-        name: State = "ended" if flags & OUTCOME_CODE_UNKNOWN else STATES[state - 1]
-        return cls(name, exit_code, text, wall_ns, bool(flags & OUTCOME_PROVISIONAL))
+        flags = int.from_bytes(record[-OUTCOME_FLAGS.size :], "little")
+        is_provisional = bool(flags & OUTCOME_PROVISIONAL)
+        return cls(STATES[state - 1], exit_code, text, wall_ns, is_provisional)

@@ -212,7 +212,7 @@ def _is_page_of(run: Run, page: Path) -> bool:
     try:
         place = Header.decode(os.pread(fd, HEADER_BYTES, 0), status.st_size).place
     except (OSError, PageError):
-        place = None  # of an older operant, or damaged: its name says whose it is
+        place = None  # of another layout, or damaged: its name says whose it is
     finally:
         os.close(fd)
     is_ours = place is None or place.path == Path(os.path.abspath(run.folder))

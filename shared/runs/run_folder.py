@@ -17,7 +17,7 @@ from typing import Any
 import platformdirs
 import tomli_w
 
-from ..errors import RunFolderError
+from ..errors import RunFolderError, made_by
 from ..page.page_file import page_folder
 from ..processes.lock import RunLock
 from ..text.harmless import harmless_toml, one_line
@@ -37,6 +37,7 @@ from .owners import (
 from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
 from .small_file import read_small, read_toml, write_whole
 
+RUN_FORMAT = 2  # of run.toml and the files beside it; 0.1 to 0.3 wrote none
 _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
@@ -103,14 +104,6 @@ class Run:
         """What the process of a rank printed."""
         return self.folder / ("console.log" if rank == 0 else f"console.{rank}.log")
 
-    def readable_console(self, rank: int = 0) -> Path:
-        """`console_path`, or what is in its place: in runs of version 0.2.0 the output of a
-        detached trainer, and of a rank that the run's own command started its log.
-        """
-        former = self.folder / (f"ranks/{rank}.log" if rank else "train.log")
-        path = self.console_path(rank)
-        return former if former.exists() and not path.exists() else path
-
     @property
     def checkpoint_folder(self) -> Path:
         return self.folder / "checkpoints"
@@ -167,9 +160,9 @@ class Run:
         return self.folder / "ranks" / f"{rank}.json"
 
     def manifest(self) -> dict[str, Any]:
-        """The contents of run.toml; empty when it is missing or broken."""
+        """The contents of run.toml, of any format; empty when it is missing or broken."""
         try:
-            return self.read_manifest()
+            return self._parsed_manifest()
         except RunFolderError:
             return {}
 
@@ -185,6 +178,16 @@ class Run:
         """The contents of run.toml, for who writes it anew; empty where there is none. Raises
         RunFolderError with the reason when there is one that cannot be read.
         """
+        manifest = self._parsed_manifest()
+        if maker := _made_by(manifest):
+            raise RunFolderError(f"{self.id} was {maker}")
+        return manifest
+
+    def made_by(self) -> str:
+        """Which version made this run, where its format is another than this one's; else empty."""
+        return _made_by(self.manifest())
+
+    def _parsed_manifest(self) -> dict[str, Any]:
         try:
             manifest = read_toml(self.manifest_path, MAX_MANIFEST_BYTES, self.folder)
         except FileNotFoundError:
@@ -234,8 +237,17 @@ class Run:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""
-        text = harmless_toml(tomli_w.dumps(masked(plain(manifest))))
+        values = masked(plain({**manifest, "format": RUN_FORMAT}))
+        text = harmless_toml(tomli_w.dumps(values))
         write_whole(self.manifest_path, text.encode())
+
+
+def _made_by(manifest: Mapping[str, Any]) -> str:
+    if not manifest or manifest.get("format") == RUN_FORMAT:
+        return ""
+    versions = manifest.get("versions")
+    version = versions.get("operant-rl") if isinstance(versions, dict) else None
+    return made_by(one_line(version, 20) if isinstance(version, str) else "0.3")
 
 
 def memory_runs_folder() -> Path:

@@ -34,7 +34,7 @@ def is_by_you(source: str) -> bool:
 
 
 def sources_in(manifest: Mapping[str, Any]) -> Sources:
-    """The sources that run.toml lists; empty for a loop of your own or an older operant."""
+    """The sources that run.toml lists; empty for a loop of your own."""
     listed = manifest.get("sources")
     if not isinstance(listed, Mapping):
         return {}

@@ -170,7 +170,7 @@ def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> R
             message = f"pulled from {one_line(source, 200)}"
             return RunStatus(run.id, "finished", message=message)
         state: RunState = "running" if alive else "crashed"
-        return RunStatus(run.id, state, message=page_error)
+        return RunStatus(run.id, state, message=run.made_by() or page_error)
     try:
         outcome = reader.outcome()
         is_resumed = outcome and holder and holder.pid not in (0, reader.header.pid)

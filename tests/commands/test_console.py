@@ -125,20 +125,6 @@ def test_following_prints_each_line_once_until_the_run_has_ended(session):
         assert without_time(following.stdout.read()) == "the last\n"
 
 
-def test_following_goes_on_in_the_console_of_a_run_that_had_another_file(session):
-    (session.run.folder / "train.log").write_text("of 0.2.0, a long line\n")
-    command = [sys.executable, "-m", "operant", "console", "--follow", "--lines", "5"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
-        assert following.stdout
-        assert following.stdout.readline() == "of 0.2.0, a long line\n"
-        numbers = [str(i) for i in range(9)]
-        file = fill(session.run, *numbers, "")
-        assert [without_time(following.stdout.readline())[:-1] for _ in numbers] == numbers
-        file.close()
-        session.close("finished", 0)
-        assert following.stdout.read() == ""
-
-
 def test_following_goes_on_where_the_middle_was_left_out(session):
     file = fill(session.run, "begin", "")
     command = [sys.executable, "-m", "operant", "console", "--follow", "--lines", "1"]
@@ -156,16 +142,11 @@ def test_following_goes_on_where_the_middle_was_left_out(session):
     assert len(set(numbers)) == len(numbers)
 
 
-def test_ranks_and_runs_of_0_2_0_have_theirs(session):
-    run = session.run
-    fill(run, "of rank 1", rank=1).close()
-    (run.folder / "ranks" / "2.log").write_text("of rank 2\n")
-    (run.folder / "train.log").write_text("of 0.2.0\n")
+def test_ranks_have_theirs(session):
+    fill(session.run, "of rank 0").close()
+    fill(session.run, "of rank 1", rank=1).close()
     assert texts(operant("console", "--rank", "1").stdout) == ["of rank 1"]
-    assert operant("console", "--rank", "2").stdout == "of rank 2\n"
-    assert operant("console").stdout == "of 0.2.0\n"
-    fill(run, "new").close()
-    assert texts(operant("console").stdout) == ["new"]
+    assert texts(operant("console").stdout) == ["of rank 0"]
     assert "no console of rank 3" in error_line("console", "--rank", "3")
 
 

@@ -121,8 +121,7 @@ class OnPolicy(Algorithm):
 
     def load_state_dict(self, state: State) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
-        if "finite_updates" in state:  # not before 0.3.0
-            self.finite_updates.load_state_dict(state["finite_updates"])
+        self.finite_updates.load_state_dict(state["finite_updates"])
         self.orders.load_state_dict(state)
 
     def extra_state(self) -> State:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ...shared.errors import ConfigError, nearest
+from ...shared.errors import CheckpointError, ConfigError, nearest
 from ...shared.text.harmless import one_line
 from ...shared.text.typed_numbers import typed_number
 from ..envs import look_again
@@ -54,6 +54,29 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
         cause = first.get("ctx", {}).get("error")
         is_ignored = isinstance(cause, IgnoredSettingError)
         raise ConfigError(_one_line(first, asked)) from (cause if is_ignored else None)
+
+
+def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> TrainConfig:
+    """The configuration that a checkpoint holds, with `key=value` overrides on top.
+
+    Raises CheckpointError where this version does not take what it holds, ConfigError where an
+    override is wrong.
+    """
+    try:
+        saved = make_config(values)
+    except ConfigError as error:
+        raise CheckpointError(
+            f"this version of operant does not take the checkpoint's configuration: {error}"
+        ) from None
+    overrides = list(overrides)
+    for key, value in map(parse_override, overrides):
+        # Said before the tables of another algorithm are refused one by one.
+        if key in ("algorithm", "env") and value != getattr(saved, key):
+            raise CheckpointError(
+                f"the checkpoint has {key} = {getattr(saved, key)}, not {value}; "
+                "a resumed run keeps its configuration"
+            )
+    return make_config(values, overrides) if overrides else saved
 
 
 def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

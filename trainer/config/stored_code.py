@@ -1,19 +1,15 @@
 """Which code a stored configuration may name: that of a checkpoint, a run.toml or a sweep.
 
 What people type, and their own TOML files, is their own code. A stored configuration may be
-anybody's: a run folder can be copied from anywhere. So a run carries seals, one for each piece of
-code that its user named as it began: a keyed hash (HMAC) of the code's name, the user, the machine
-and the working folder. The key is the user's own and never in a run's folder, so nobody else can
-write a seal, and all that a seal permits is code that this user began a run with, from this folder.
+anybody's: a run folder can be copied from anywhere. So a run whose user names code records that
+user, the machine, the run's folder and the working folder. The code is imported where all four
+are the present ones and the run's files are the user's own, else with --trust-code alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
-import json
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -22,18 +18,14 @@ from typing import Any
 
 from ...shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
 from ...shared.processes.host import machine_id
-from ...shared.runs.owners import ALL_OF_OTHERS, is_own
-from ...shared.runs.run_folder import home_folder
-from ...shared.runs.small_file import create_anew, open_regular
+from ...shared.runs.owners import is_own
 from ...shared.text.harmless import one_line
 from ..envs.names import GYMNASIUM_PREFIX, NATIVE_PREFIX, PETTINGZOO_PREFIX
 from ..settings.importing import check_module, check_places, is_below, places_of
 
-SEALS = "code_seals"  # the key of a manifest
+CODE_OWNER = "code_owner"  # a table of run.toml and sweep.toml
 # "1" in the environment is --trust-code, for this process and those that it starts.
 SWITCH = "OPERANT_TRUST_CODE"
-MOST_SEALS = 100
-KEY_BYTES = 32
 SHOWN = 200  # characters of a name or a path
 _said: set[str] = set()  # what --trust-code lets in, a line each
 
@@ -66,18 +58,12 @@ def named_code(values: Mapping[str, Any]) -> list[str]:
     return found + ([f"mettagrid:{game}"] if game else [])
 
 
-def added_seals(
-    manifest: Mapping[str, Any], all_values: Iterable[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """The entry of a manifest for the code that these configurations name, which the user begins or
-    goes on with here; empty where they name none. Without a place for the key there is no seal, and
-    the run needs --trust-code later.
+def code_owner(folder: Path, all_values: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The entry of the manifest of a run or sweep in `folder` which its user begins or goes on with
+    here; empty where these configurations name no code.
     """
-    codes = dict.fromkeys(code for values in all_values for code in named_code(values))
-    key = _key(makes=True) if codes else b""
-    new = [_seal(key, code) for code in codes] if key else []
-    seals = list(dict.fromkeys((*_seals_in(manifest), *new)))[-MOST_SEALS:]
-    return {SEALS: seals} if seals else {}
+    names_code = any(named_code(values) for values in all_values)
+    return {CODE_OWNER: _owner(folder)} if names_code else {}
 
 
 def check_stored_code(
@@ -87,7 +73,7 @@ def check_stored_code(
     manifest: Callable[[], Mapping[str, Any]],
 ) -> None:
     """Ask before anything is made of stored `values`: they come from `files` in the `folder` of a
-    run or a sweep, whose `manifest` has the seals. Says on standard error what --trust-code
+    run or a sweep, whose `manifest` says who began it. Says on standard error what --trust-code
     lets in.
 
     Raises UsageError, a line that names the code and its file, where they name code that this
@@ -142,21 +128,31 @@ def _doubt(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str
     for path in (folder, *files):
         if not is_own(path):
             return f"{one_line(str(path), SHOWN)} is another user's, or a link"
-    key = _key()
-    own = _seal(key, code) if key else ""
-    if own and any(hmac.compare_digest(own.encode(), s.encode()) for s in _seals_in(manifest)):
+    owner = _owner(folder)
+    if owner and manifest.get(CODE_OWNER) == owner:
         return ""
     began = manifest.get("working_folder")
     where = f" (it names {one_line(began, SHOWN)})" if isinstance(began, str) else ""
     return (
-        f"nothing proves that you began {one_line(folder.name, SHOWN)} on this machine from this "
-        f"folder{where}"
+        f"{one_line(folder.name, SHOWN)} does not say that you began it on this machine, in this "
+        f"place and from this folder{where}"
     )
 
 
-def _seals_in(manifest: Mapping[str, Any]) -> list[str]:
-    seals = manifest.get(SEALS)
-    return [seal for seal in seals if isinstance(seal, str)] if isinstance(seals, list) else []
+def _owner(folder: Path) -> dict[str, Any]:
+    """This user and machine, the `folder` of a run and the working folder; empty where the working
+    folder was deleted. The id of a machine is private to it, so a hash stands for it.
+    """
+    try:
+        working_folder = os.getcwd()
+    except OSError:
+        return {}
+    return {
+        "user": os.getuid(),
+        "machine": hashlib.sha256(machine_id().encode()).hexdigest()[:16],
+        "folder": os.path.realpath(folder),
+        "working_folder": os.path.realpath(working_folder),
+    }
 
 
 def _module(code: str) -> str:
@@ -172,48 +168,3 @@ def _text(table: Mapping[str, Any], key: str) -> str:
     if type(value) is not str:
         raise CheckpointError(f"{key} = {one_line(repr(value), 100)} is no text")
     return value
-
-
-def _seal(key: bytes, code: str) -> str:
-    try:
-        here = os.path.realpath(os.getcwd())
-    except OSError:  # it was deleted
-        return ""
-    facts = json.dumps([1, os.getuid(), machine_id(), here, code])
-    return hmac.new(key, facts.encode(), hashlib.sha256).hexdigest()
-
-
-def _key(makes: bool = False) -> bytes:
-    """The user's own key, which `makes` creates where there is none. Empty where there is no key,
-    or others could read it.
-    """
-    # The home itself may be a link, as to a larger disk.
-    path = Path(os.path.realpath(home_folder())) / f"code-{os.getuid()}.key"
-    found = _read_key(path)
-    if found or not makes:
-        return found
-    building = path.with_name(f".{path.name}.{os.getpid()}.building")
-    with suppress(OSError):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            with os.fdopen(create_anew(building), "wb") as file:
-                file.write(secrets.token_bytes(KEY_BYTES))
-            os.link(building, path)  # which fails where another process was first
-        finally:
-            building.unlink(missing_ok=True)
-    return _read_key(path)
-
-
-def _read_key(path: Path) -> bytes:
-    try:
-        fd = open_regular(path, path.parent)
-    except OSError:
-        return b""
-    try:
-        status, key = os.fstat(fd), os.read(fd, KEY_BYTES + 1)
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)
-    is_private = status.st_uid == os.getuid() and not status.st_mode & ALL_OF_OTHERS
-    return key if is_private and len(key) == KEY_BYTES else b""

@@ -12,18 +12,18 @@ from typing import Any, BinaryIO
 
 import torch
 
-from ...shared.errors import CheckpointError
+from ...shared.errors import CheckpointError, made_by
 from ...shared.runs.owners import RefusedError, make_private_folder, open_folder
 from ...shared.runs.run_folder import Run
 from ...shared.runs.small_file import bounded, create_anew
 from ...shared.text.harmless import one_line
 from ...shared.text.plain_values import described
 from ..config.flat_keys import flat_keys
-from ..config.saved_config import saved_config
+from ..config.from_values import saved_config
 from ..config.stored_code import check_stored_code
 from ..config.train_config import TrainConfig
 
-FORMAT = 1
+FORMAT = 2  # 0.1 to 0.3 wrote 1
 NEWEST = "newest"
 CHECKPOINTS = "checkpoints"  # the folder of a run
 _NUMBERED = re.compile(r"iteration-[0-9]+\.pt")
@@ -149,6 +149,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
+        if saved["format"] == 1:
+            raise CheckpointError(f"{path} was {made_by('0.3')}")
         if saved["format"] != FORMAT:
             raise CheckpointError(
                 f"{path} has format {saved['format']}, and this version of operant reads {FORMAT}"
@@ -237,7 +239,7 @@ def check_of_run(checkpoint: Checkpoint, run: Run) -> None:
     """Raises CheckpointError for a checkpoint of another environment or algorithm than the run's:
     somebody put it there.
     """
-    own, config = run.manifest().get("config"), saved_config(checkpoint.config).config
+    own, config = run.manifest().get("config"), saved_config(checkpoint.config)
     if not isinstance(own, Mapping):
         return
     for key in ("env", "algorithm"):
@@ -253,8 +255,7 @@ def check_of_run(checkpoint: Checkpoint, run: Run) -> None:
 def check_same_config(checkpoint: Checkpoint, config: TrainConfig) -> None:
     """Raises CheckpointError when `config` is not the one that the checkpoint belongs to."""
     saved, wanted = (
-        flat_keys(one.model_dump(mode="json"))
-        for one in (saved_config(checkpoint.config).config, config)
+        flat_keys(one.model_dump(mode="json")) for one in (saved_config(checkpoint.config), config)
     )
     for key in sorted(saved.keys() | wanted.keys()):
         if key.split(".")[0] not in FREE_KEYS and saved.get(key) != wanted.get(key):

@@ -12,7 +12,7 @@ from torch import Tensor
 from ...shared.errors import CheckpointError, UsageError
 from ...shared.runs.run_folder import Run
 from ..config import TrainConfig
-from ..config.saved_config import saved_config
+from ..config.from_values import saved_config
 from ..policies.implicit_quantiles import ImplicitQuantiles
 from ..policies.policy import Policy, first_state
 from .checkpoints import NEWEST, Checkpoint, named_checkpoint
@@ -63,26 +63,22 @@ def load_trained(
     run: Run, warn: Callable[[str], None] = lambda _: None, checkpoint: str = NEWEST
 ) -> TrainedPolicy:
     """The policy of a run's newest checkpoint that can be read, on the processor, or of another, as
-    `named_checkpoint` has them; `warn` is told of newer ones that cannot be read, and of what in it
-    this version leaves out. Raises CheckpointError.
+    `named_checkpoint` has them; `warn` gets a line for newer ones that cannot be read. Raises
+    CheckpointError.
     """
-    return trained_in(named_checkpoint(run, checkpoint, warn), warn)
+    return trained_in(named_checkpoint(run, checkpoint, warn))
 
 
-def trained_in(
-    checkpoint: Checkpoint, warn: Callable[[str], None] = lambda _: None
-) -> TrainedPolicy:
+def trained_in(checkpoint: Checkpoint) -> TrainedPolicy:
     """The policy of a checkpoint, on the processor. Raises CheckpointError, also if weights are NaN
     or infinite.
     """
-    saved = saved_config(checkpoint.config)
-    if saved.warning:
-        warn(saved.warning)
-    policy = make_policy(saved.config)
+    config = saved_config(checkpoint.config)
+    policy = make_policy(config)
     saved_policy = {"policy": checkpoint.state.get("policy")}
     with restoring(saved_policy, lambda: {"policy": policy.state_dict()}):
         policy.load_state_dict(checkpoint.state["policy"])
-    trained = TrainedPolicy(policy, saved.config, checkpoint.iteration)
+    trained = TrainedPolicy(policy, config, checkpoint.iteration)
     trained.check_finite()
     return trained
 

@@ -49,9 +49,7 @@ def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
 def _collect(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     if "tinyphysics" in config:  # its rollouts are whole episodes, its engine is chosen by speed
         return ""
-    # Runs of 0.2.0 do not say what steps their environments.
-    way = manifest.get("stepped_by", _table(config, "gymnasium").get("vectorization"))
-    steps_itself = way in ("own", "gymnasium", "mjbatch")
+    steps_itself = manifest.get("stepped_by") in ("own", "gymnasium", "mjbatch")
     if not steps_itself and _table(config, "workers").get("num_workers") == 0:
         # Workers share environments out; one alone cannot be.
         return WORKERS if _number(config, "num_envs") > 1 else MORE_ENVS

@@ -41,9 +41,8 @@ class Setting(NamedTuple):
 class Description:
     """`settings` are in the order of their sources, yours first. Where no source is known, those
     that differ from their defaults come first. `started` says when and how the run was started.
-    `has_defaults` is False for a loop of one's own, which has no defaults, and for runs
-    of an older operant, which did not write them. `diff` has the lines of `git.diff`, `packages`
-    the versions of all that was installed, by name.
+    `has_defaults` is False for a loop of one's own, which has no defaults. `diff` has the lines
+    of `git.diff`, `packages` the versions of all that was installed, by name.
     """
 
     settings: tuple[Setting, ...] = ()

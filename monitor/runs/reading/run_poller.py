@@ -59,7 +59,7 @@ class RunPoller:
         self._opened_s = float("-inf")
         self._seen_s = 0.0
         self._view: RunView | None = None
-        self._console = FileTail(run.readable_console())
+        self._console = FileTail(run.console_path())
         self._alerts = RecordedAlerts(run.events_path)
         self._manifest = RecordedManifest(run)
         self._notes = RecordedNotes(run)
@@ -158,9 +158,6 @@ class RunPoller:
         """Open the page when none is open; look for a newer one when the run's process changed, and
         once a second while the one that is open is not being written.
         """
-        console_path = self.run.readable_console()
-        if console_path != self._console.path:  # one that came later
-            self._console = FileTail(console_path)
         place = self._place_written()
         is_live = self._view is not None and self._view.status.state == "running"
         is_quiet = self._reader is None or not is_live

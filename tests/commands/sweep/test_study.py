@@ -60,10 +60,10 @@ def test_code_of_a_sweep_that_its_user_did_not_begin_here_is_refused(
         (tmp_path / "mine.toml").write_text(f'env = "{env}"\n')
         definition = replace(definition, source="./mine.toml")
     write_definition(sweep, definition)
-    assert read_definition(sweep).num_trials == 9  # sealed: this user begins it here
+    assert read_definition(sweep).num_trials == 9  # this user begins it here
     text = sweep.definition_path.read_text()
-    assert "code_seals" in text
-    sweep.definition_path.write_text(text.replace("code_seals", "other"))
+    assert "code_owner" in text
+    sweep.definition_path.write_text(text.replace("code_owner", "other"))
     with pytest.raises(UsageError, match=r"native:own_module:make would run own_module .*--trust"):
         read_definition(sweep)
 

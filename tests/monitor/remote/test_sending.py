@@ -110,12 +110,10 @@ def test_of_odd_settings_those_that_can_be_shown_are():
             ["b"],
             [None, "2", None, ""],
             ["c\x1b[2J", "3", "4", "you"],
-            ["of version 0.2.0", "5", "6"],
         ]
     }
     head = read_head({"status": {"state": "running"}, "description": description})
     assert head.description.description().settings == (
         Setting("a", "1"),
         Setting("c [2J", "3", "4", "you"),
-        Setting("of version 0.2.0", "5", "6"),
     )

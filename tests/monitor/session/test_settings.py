@@ -39,19 +39,13 @@ def test_a_link_to_the_file_stays_one(tmp_path):
 def test_comments_and_order_of_the_lines_stay(tmp_path):
     path = tmp_path / "monitor.toml"
     path.write_text(
-        '# mine\nbell = true  # loud\n\ntheme = "light" # of day\npanes = [\n  "log",\n]\n'
+        '# mine\nbell = true  # loud\n\ntheme = "light" # of day\npanes = [\n  "console",\n]\n'
     )
     settings, _ = load_settings(path)
     save_settings(path, replace(settings, theme="contrast", panes=("charts", "console")))
     text = path.read_text()
     assert text.startswith('# mine\nbell = true  # loud\n\ntheme = "contrast" # of day\n')
     assert tomllib.loads(text)["panes"] == ["charts", "console"]
-
-
-def test_the_log_pane_of_version_0_2_0_is_the_console(tmp_path):
-    path = tmp_path / "monitor.toml"
-    path.write_text('panes = ["log", "charts"]')
-    assert load_settings(path) == (Settings(panes=("console", "charts")), "")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,9 @@ def with_header(good: bytes, offset: int, format: str, value: object) -> bytes:
     [
         (0, "<8s", b"NOTOURS!", "not an operant page"),
         (8, ">I", 0x01020304, "byte order"),
-        (12, "<H", 3, r"3\.1 is newer"),
+        (12, "<H", 4, r"4\.0 is newer"),
+        (12, "<I", 2 | 1 << 16, "made by operant 0.3, which reads it"),
+        (12, "<H", 0, r"0\.0 is unknown"),
         (1016, "<Q", 0, "not ready"),
         (20, "<I", 1000, "1000 sections"),
         (24, "<Q", 2**62, "claims"),

@@ -54,7 +54,6 @@ STRUCTS = {
     "OUTCOME_FLAGS": ("OUTCOME", 0, 1020), "PHASE": ("PHASE", 0, 0),
 }  # fmt: skip
 SPARE = {("SCHEMA_RECORD", 7), ("EVENT_RECORD", 15)}  # bytes that say nothing
-OF_FORMER_LAYOUTS = {"SCHEMA_RECORD_1"}
 
 
 def fields(form: struct.Struct) -> list[tuple[int, str]]:
@@ -73,7 +72,7 @@ def fields(form: struct.Struct) -> list[tuple[int, str]]:
 
 def test_every_struct_of_the_layout_is_told_of():
     found = {name for name, value in vars(layout).items() if isinstance(value, struct.Struct)}
-    assert found == STRUCTS.keys() | OF_FORMER_LAYOUTS
+    assert found == STRUCTS.keys()
 
 
 @pytest.mark.parametrize("name", STRUCTS)

@@ -46,7 +46,7 @@ def test_runs_come_newest_first_even_within_a_second():
 def test_a_run_folder_is_for_its_user_alone_and_holds_its_manifest():
     run = make_run()
     assert run.folder.stat().st_mode & 0o777 == 0o700
-    assert run.manifest() == {"id": run.id, "name": "cart_pole-ppo", "seed": 1}
+    assert run.manifest() == {"id": run.id, "name": "cart_pole-ppo", "seed": 1, "format": 2}
 
 
 def test_a_part_of_an_id_is_enough_when_no_other_run_has_it():

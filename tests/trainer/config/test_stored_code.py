@@ -21,7 +21,7 @@ from operant.shared.runs.run_folder import (
 )
 from operant.shared.runs.sweep_folder import sweeps_folder
 from operant.trainer.config import stored_code
-from operant.trainer.config.stored_code import added_seals, check_stored_code, named_code
+from operant.trainer.config.stored_code import check_stored_code, code_owner, named_code
 from operant.trainer.experiment.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from operant.trainer.settings.importing import import_from_here, imported
 
@@ -39,9 +39,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def checkpoint_of(values: dict[str, object], seals: dict[str, list[str]]) -> Path:
-    run, lock = create_run("run", {**seals, "working_folder": os.getcwd()}, rank=0)
+def checkpoint_of(values: dict[str, object], is_recorded: bool = True) -> Path:
+    run, lock = create_run("run", {}, rank=0)
     lock.release()
+    owner = code_owner(run.folder, [values]) if is_recorded else {}
+    run.write_manifest({**run.manifest(), **owner, "working_folder": os.getcwd()})
     return save_checkpoint(run.checkpoint_folder, Checkpoint(1, 1, 1, values, {}), keep=1)
 
 
@@ -52,59 +54,45 @@ def refusal(path: Path) -> str:
 
 
 def test_a_run_may_name_code_where_its_user_began_it(project):
-    path = checkpoint_of(CODE, added_seals({}, [CODE]))
-    assert load_checkpoint(path).config == CODE
-
-
-def test_a_home_that_is_a_link_has_a_key(project, tmp_path, monkeypatch):
-    (tmp_path / "larger-disk").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "larger-disk")
-    monkeypatch.setenv("OPERANT_HOME", str(tmp_path / "link"))
-    path = checkpoint_of(CODE, added_seals({}, [CODE]))
-    assert load_checkpoint(path).config == CODE
-    assert not (tmp_path / "larger-disk" / f"code-{os.getuid()}.key").is_symlink()
+    assert load_checkpoint(checkpoint_of(CODE)).config == CODE
 
 
 def test_a_network_is_code_as_an_environment_is(project):
     values = {"env": "cart_pole", "policy": {"encoder": "own_module:Net"}}
-    line = refusal(checkpoint_of(values, {}))
+    line = refusal(checkpoint_of(values, is_recorded=False))
     assert f"encoder:own_module:Net would run own_module ({project / 'own_module.py'})" in line
-    path = checkpoint_of(values, added_seals({}, [values]))
-    assert load_checkpoint(path).config == values
+    assert load_checkpoint(checkpoint_of(values)).config == values
 
 
-def test_a_run_without_a_seal_is_refused_in_one_line_that_names_the_file(project):
-    told = refusal(checkpoint_of(CODE, {}))
+def test_a_run_without_a_record_is_refused_in_one_line_that_names_the_file(project):
+    told = refusal(checkpoint_of(CODE, is_recorded=False))
     assert f"would run own_module ({project / 'own_module.py'})" in told
-    assert "nothing proves that you began" in told
+    assert "does not say that you began it" in told
     assert "--trust-code" in told
     assert "\n" not in told
 
 
-@pytest.mark.parametrize("what", ["folder", "machine", "key", "user", "code"])
-def test_a_seal_of_another(what, project, tmp_path, monkeypatch):
-    """It proves nothing: each fact is part of what is sealed."""
-    path = checkpoint_of(CODE, added_seals({}, [CODE]))
-    if what == "folder":
+@pytest.mark.parametrize("what", ["working folder", "machine", "user", "copied run"])
+def test_a_run_that_was_begun_elsewhere_is_refused(what, project, tmp_path, monkeypatch):
+    path = checkpoint_of(CODE)
+    if what == "working folder":
         other = tmp_path / "other"
         shutil.copytree(project, other)
         monkeypatch.chdir(other)
     elif what == "machine":
         monkeypatch.setattr(stored_code, "machine_id", lambda: "another")
-    elif what == "key":
-        (home_folder() / f"code-{os.getuid()}.key").unlink()
-        assert added_seals({}, [CODE])  # makes another
     elif what == "user":
         monkeypatch.setattr(stored_code.os, "getuid", lambda: 12345)
     else:
-        path = save_checkpoint(
-            path.parent, Checkpoint(2, 1, 1, {"env": "gymnasium:own_module:other"}, {}), keep=1
-        )
+        folder = path.parent.parent
+        copied = folder.with_name(f"{folder.name}-copied")
+        shutil.copytree(folder, copied)
+        path = copied / "checkpoints" / path.name
     assert "--trust-code" in refusal(path)
 
 
 def test_a_run_with_files_of_another_user_is_refused(project):
-    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    path = checkpoint_of(CODE)
     if os.getuid() != 0:
         pytest.skip("needs root, to give a file away")
     os.chown(path, 12345, 12345)
@@ -112,27 +100,14 @@ def test_a_run_with_files_of_another_user_is_refused(project):
 
 
 def test_a_run_whose_checkpoint_is_a_link_is_refused(project, tmp_path):
-    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    path = checkpoint_of(CODE)
     path.rename(tmp_path / "elsewhere.pt")
     path.symlink_to(tmp_path / "elsewhere.pt")
     assert "or a link" in refusal(path)
 
 
-def test_a_key_that_others_can_read_seals_nothing(project):
-    added_seals({}, [CODE])
-    (home_folder() / f"code-{os.getuid()}.key").chmod(0o644)
-    assert added_seals({}, [CODE]) == {}
-
-
-def test_the_key_is_for_its_user_alone_and_seals_cover_no_secret(project):
-    (seal,) = added_seals({}, [CODE])["code_seals"]
-    key = home_folder() / f"code-{os.getuid()}.key"
-    assert key.stat().st_mode & 0o777 == 0o600
-    assert key.read_bytes().hex() not in seal
-
-
 def test_trust_code_says_what_it_lets_in_and_then_does(project, monkeypatch, capsys):
-    path = checkpoint_of(CODE, {})
+    path = checkpoint_of(CODE, is_recorded=False)
     monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
     load_checkpoint(path)
     load_checkpoint(path)
@@ -141,16 +116,15 @@ def test_trust_code_says_what_it_lets_in_and_then_does(project, monkeypatch, cap
 
 
 def test_a_checkpoint_outside_of_a_run_is_refused(project, tmp_path):
-    path = checkpoint_of(CODE, added_seals({}, [CODE]))
     loose = tmp_path / "loose.pt"
-    shutil.copy(path, loose)
+    shutil.copy(checkpoint_of(CODE), loose)
     assert f"nothing proves that {loose} is of a run of yours" in refusal(loose)
 
 
 def test_code_in_the_run_itself_is_never_imported(project, monkeypatch, tmp_path):
     """Neither below a folder of runs, nor where a copy of the run lies."""
     monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
-    path = checkpoint_of(CODE, added_seals({}, [CODE]))
+    path = checkpoint_of(CODE)
     run = Run(path.parent.parent)
     shutil.copytree(project, run.folder / "media")
     copy = tmp_path / "copy"
@@ -188,7 +162,7 @@ def test_a_game_below_runs_or_sweeps_is_refused_with_trust_code_too(name, projec
     game.parent.mkdir(parents=True)
     game.write_text("{}")
     values = {"env": "mettagrid", "mettagrid": {"config": str(game)}}
-    assert f"below the {name} folder {game.parent.parent}" in refusal(checkpoint_of(values, {}))
+    assert f"below the {name} folder {game.parent.parent}" in refusal(checkpoint_of(values))
 
 
 @pytest.mark.parametrize("path", ["os:abort", "os.path:join", "builtins:exit", "__main__:main"])
@@ -196,13 +170,13 @@ def test_modules_of_python_itself_are_refused(path, monkeypatch, project):
     with pytest.raises(ConfigError, match="standard library"):
         imported("env", path)
     monkeypatch.setenv("OPERANT_TRUST_CODE", "1")
-    assert "standard library" in refusal(checkpoint_of({"env": f"native:{path}"}, {}))
+    assert "standard library" in refusal(checkpoint_of({"env": f"native:{path}"}))
 
 
 def test_a_module_that_is_not_here_is_said_to_be_missing(project):
     values = {"env": "native:nowhere:make"}
     with pytest.raises(NotHereError, match="no module is called 'nowhere'"):
-        load_checkpoint(checkpoint_of(values, added_seals({}, [values])))
+        load_checkpoint(checkpoint_of(values))
 
 
 @pytest.mark.parametrize(
@@ -242,20 +216,9 @@ def test_what_validation_could_turn_into_text_is_refused(values, project):
 
 
 def test_a_manifest_of_a_resumed_run_is_asked_about_too(project):
-    path = checkpoint_of(CODE, {})
-    run = Run(path.parent.parent)
+    run = Run(checkpoint_of(CODE, is_recorded=False).parent.parent)
     with pytest.raises(UsageError, match="--trust-code"):
         check_stored_code(CODE, run.folder, [run.manifest_path], run.manifest)
-
-
-def test_seals_are_added_to_those_that_a_run_has(project, tmp_path, monkeypatch):
-    first = added_seals({}, [CODE])
-    monkeypatch.chdir(tmp_path)
-    both = added_seals(first, [CODE])
-    assert both["code_seals"][:1] == first["code_seals"]
-    assert len(both["code_seals"]) == 2
-    assert added_seals(both, [CODE]) == both
-    assert added_seals({"code_seals": 7}, [{"env": "cart_pole"}]) == {}
 
 
 def test_a_machine_without_an_id_is_known_by_its_name(monkeypatch):

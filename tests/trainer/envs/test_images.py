@@ -11,8 +11,6 @@ from gymnasium import spaces
 from image_envs import STEPS, RegularLarge
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.from_values import make_config
-from operant.trainer.config.saved_config import saved_config
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from operant.trainer.envs.spaces import seen_in
@@ -93,15 +91,3 @@ def test_pictures_and_those_that_episodes_end_with_arrive_whole(where):
         assert (out.obs == pictures[0].reshape(-1)).all()  # of the next episode
     finally:
         envs.close()
-
-
-@pytest.mark.parametrize(
-    ("env", "encoder"),
-    [("minatar_breakout", "mlp"), ("gymnasium:image_envs:Large", "mlp"), ("cart_pole", "auto"),
-     ("grid", "auto")],
-)  # fmt: skip
-def test_a_checkpoint_from_before_there_were_convolutions_has_none(env, encoder):
-    values = make_config({"env": env}).model_dump(mode="json")
-    assert saved_config(values).config.policy.encoder == "auto"
-    del values["policy"]["encoder"]
-    assert saved_config(values).config.policy.encoder == encoder

@@ -11,6 +11,7 @@ from mounts import tmpfs
 
 from operant.shared import CheckpointError
 from operant.trainer.experiment.checkpoints import (
+    FORMAT,
     Checkpoint,
     check_same_config,
     checkpoint_path,
@@ -132,7 +133,7 @@ class Mischief:
 
 def test_nothing_in_a_checkpoint_is_executed(tmp_path, capsys):
     path = tmp_path / "iteration-000000001.pt"
-    torch.save({"format": 1, "iteration": Mischief()}, path)
+    torch.save({"format": FORMAT, "iteration": Mischief()}, path)
     with pytest.raises(CheckpointError):
         load_checkpoint(path)
     assert "executed" not in capsys.readouterr().out
@@ -189,7 +190,10 @@ def test_what_a_newer_version_adds_to_a_checkpoint_does_not_matter(make_experime
 def test_a_checkpoint_of_another_format_is_refused_by_its_number(make_experiment, tmp_path):
     path = save_checkpoint(tmp_path, checkpoint_of(make_experiment()), keep=1)
     torch.save({**torch.load(path, weights_only=True), "format": 7}, path)
-    with pytest.raises(CheckpointError, match="has format 7, and this version of operant reads 1"):
+    with pytest.raises(CheckpointError, match="has format 7, and this version of operant reads 2"):
+        load_checkpoint(path)
+    torch.save({**torch.load(path, weights_only=True), "format": 1}, path)
+    with pytest.raises(CheckpointError, match=r"000000.pt was made by operant 0.3, which reads it"):
         load_checkpoint(path)
 
 
@@ -320,8 +324,8 @@ def test_a_newer_format_is_no_damage_that_an_older_checkpoint_would_mend(tmp_pat
         path = save_checkpoint(
             tmp_path, Checkpoint(iteration, 70, 7, {"env": "cart_pole"}, {}), keep=2
         )
-    torch.save({**torch.load(path, weights_only=True), "format": 2}, path)
-    with pytest.raises(CheckpointError, match=r"000000007.pt has format 2"):
+    torch.save({**torch.load(path, weights_only=True), "format": 3}, path)
+    with pytest.raises(CheckpointError, match=r"000000007.pt has format 3"):
         latest_checkpoint(tmp_path)
 
 

@@ -69,7 +69,7 @@ def write_policy_folder(
     with file_errors(folder):
         _check_target(folder, run)
     saved = named_checkpoint(run, checkpoint, warn)
-    trained = trained_in(saved, warn)
+    trained = trained_in(saved)
     config = trained.config
     if config.env == "tinyphysics":
         raise UsageError(f"{run.id}: episodes of tinyphysics are routes; push cannot score them")

@@ -61,16 +61,6 @@ def test_the_console_is_that_of_rank_0_also_without_a_page(clock):
     assert poller.poll().console == ("of rank 0", "more")
 
 
-def test_a_console_that_comes_after_a_former_log_is_read_in_its_place(clock):
-    run, lock = create_run("test", {}, rank=0)
-    (run.folder / "train.log").write_text("of 0.2.0\n")
-    poller = RunPoller(run, clock)
-    assert poller.poll().console == ("of 0.2.0",)
-    run.console_path().write_text("new\n")
-    assert poller.poll().console == ("new",)
-    lock.release()
-
-
 def test_a_run_is_starting_until_it_publishes(clock):
     run, lock = create_run("test", {}, rank=0)
     poller = RunPoller(run, clock)
