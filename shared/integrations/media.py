@@ -173,9 +173,9 @@ class Table(Media):
 class KeptObjects:
     """Keeps the objects of one run, below `folder`."""
 
-    def __init__(self, folder: Path, rank: int, warn: Callable[[str, str], None]) -> None:
+    def __init__(self, folder: Path, warn: Callable[[str, str], None]) -> None:
         """`warn(key, text)` says a text once for a key."""
-        self._media = MediaFolder(folder / "media", f"rank{rank}-" if rank else "")
+        self._media = MediaFolder(folder / "media")
         self._warn = warn
 
     def take(self, name: str, value: Any, step: int) -> Mapping[str, float]:
