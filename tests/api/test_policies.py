@@ -12,8 +12,6 @@ from own_lines import SMALL, make_line_class
 
 import operant
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def policy(line):

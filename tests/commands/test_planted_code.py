@@ -22,7 +22,6 @@ def open_folder():
     folder.rmdir()
 
 
-@pytest.mark.slow
 def test_planted_code_runs_under_no_command(open_folder):
     own_mounts = ["unshare", "--mount", "--propagation", "private"]
     if os.getuid() != 0 or subprocess.run([*own_mounts, "true"], capture_output=True).returncode:

@@ -20,8 +20,6 @@ from operant.shared.runs.ranks import read_status
 from operant.shared.runs.status import open_page
 from operant.trainer.experiment.checkpoints import latest_checkpoint, list_checkpoints
 
-pytestmark = pytest.mark.slow
-
 SMALL = (
     "cart_pole_ppo", "--name", "small", "--set", "num_envs=6", "--set", "rollout_steps=32",
     "--set", "policy.hidden_sizes=[16]", "--set", "evaluation.num_episodes=2",

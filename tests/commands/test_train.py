@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import tomllib
 
 import pytest
-from command_line import ENDLESS, SHORT, error_line, operant, operant_json
+from command_line import ENDLESS, SHORT, error_line, operant, operant_json, operant_process
 from recorded import delete_folder
 from waiting import wait_for
 
@@ -14,11 +15,9 @@ from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.ranks import read_status
 from operant.shared.runs.status import open_page
 
-pytestmark = pytest.mark.slow
-
 
 def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
-    done = operant("train", "cart_pole_ppo_smoke", "--monitor", *SHORT)
+    done = operant_process("train", "cart_pole_ppo_smoke", "--monitor", *SHORT)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     (run,) = list_runs()
@@ -29,7 +28,9 @@ def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
 
 
 def test_json_is_the_final_status_and_the_run_folder_and_nothing_else():
-    status = operant_json("train", "cart_pole_ppo_smoke", *SHORT)
+    done = operant_process("train", "cart_pole_ppo_smoke", "--json", *SHORT)
+    assert done.returncode == 0, done.stderr
+    status = json.loads(done.stdout)
     (run,) = list_runs()
     assert status["run"] == run.id
     assert status["run_dir"] == str(run.folder)
@@ -187,7 +188,7 @@ def test_a_trainer_that_dies_at_once_shows_its_log(monkeypatch, tmp_path):
 
 
 def test_a_run_that_fails_says_why(monkeypatch):
-    done = operant(
+    done = operant_process(
         "train", "cart_pole_ppo_smoke", "--json", *SHORT, "--set", "num_envs=16777216",
         "--set", "rollout_steps=65536",
     )  # fmt: skip

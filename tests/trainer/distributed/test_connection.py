@@ -30,7 +30,6 @@ with joined(place, make_config({})) as met:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("num_ranks", "way", "environ"),
     [

@@ -210,7 +210,6 @@ def run():
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "kind", "begin"),
     [
@@ -248,7 +247,6 @@ def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(
     wait_for(lambda: not any(map(psutil.Process.is_running, workers)))
 
 
-@pytest.mark.slow
 def test_a_run_with_workers_stops_in_good_order(request):
     trainer = subprocess.Popen(
         [
