@@ -14,8 +14,8 @@ import operant
 
 
 @pytest.fixture
-def policy(line):
-    return operant.load(operant.train(line, total_env_steps=128, **SMALL))
+def policy(line_run):
+    return operant.load(line_run)
 
 
 def test_it_acts_on_one_observation_and_on_a_batch(policy):
