@@ -46,6 +46,8 @@ class RepositoryIsAFolder:
 NOT_SLOW = "not slow"  # what `make test` chooses
 MOST_PILOTS = 12  # in `make test`
 LISTED_FILES = 20
+STARTED = "started a process"
+RUNNING: list[pytest.Item] = []  # the test that runs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Not as a hook of this file: those are not asked about the folder above.
     config.pluginmanager.register(RepositoryIsAFolder())
     if config.option.markexpr == NOT_SLOW:
-        sys.addaudithook(no_process_of_python)
+        sys.addaudithook(note_process_of_python)
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
@@ -69,25 +71,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def no_process_of_python(event: str, arguments: tuple[Any, ...]) -> None:
-    """Fails a test of `make test` that starts a process that imports operant: it is a slow test."""
-    program = arguments[0] if event == "subprocess.Popen" else None
-    if event in ("os.fork", "os.forkpty") or Path(os.fsdecode(program or "")).name.startswith(
-        "python"
-    ):
-        raise AssertionError(f"a test that is not marked slow starts a process: {arguments}")
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    RUNNING.append(item)
+    del RUNNING[:-1]
+
+
+def note_process_of_python(event: str, arguments: tuple[Any, ...]) -> None:
+    """Note that the running test, which is not marked slow, starts a process with operant in it."""
+    program = os.fsdecode(arguments[0] or "") if event == "subprocess.Popen" else ""
+    if RUNNING and (event == "os.fork" or Path(program).name.startswith("python")):
+        RUNNING[0].user_properties.append((STARTED, program or event))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """The files whose tests took longest."""
+    """The files whose tests took longest, and tests that should be marked slow."""
+    reports = [
+        report
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport)
+    ]
     seconds: Counter[str] = Counter()
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            if isinstance(report, pytest.TestReport):
-                seconds[report.location[0]] += report.duration
+    for report in reports:
+        seconds[report.location[0]] += report.duration
     terminalreporter.section("slowest files")
     for file, duration in seconds.most_common(LISTED_FILES):
         terminalreporter.write_line(f"{duration:8.1f}s {file}")
+    if started := {report.nodeid for report in reports if STARTED in dict(report.user_properties)}:
+        terminalreporter.section("start a Python process: mark them slow")
+        terminalreporter.write_line("\n".join(sorted(started)))
 
 
 @pytest.fixture(autouse=True)

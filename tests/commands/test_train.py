@@ -199,36 +199,25 @@ def test_a_run_that_fails_says_why(monkeypatch):
     assert status.message
 
 
-@pytest.mark.usefixtures("kill_runs")
-def test_a_killed_trainer_is_crashed_and_its_numbers_stay(start_training):
-    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
-    process.kill()
-    process.wait()
-    status = operant_json("status", run.id)
-    assert status["state"] == "crashed"
-    assert status["env_steps"] > 0
-    assert operant_json("runs")[0]["state"] == "crashed"
-
-
-def test_a_crashed_run_resumes_from_its_last_checkpoint(start_training):
+def test_a_killed_trainer_is_crashed_keeps_its_numbers_and_resumes(start_training):
     process, run = start_training(
         "cart_pole_ppo_smoke", *ENDLESS, "--set", "checkpoint.every_iterations=3"
     )
     wait_for(lambda: run.checkpoint_folder.exists() and list(run.checkpoint_folder.glob("i*")))
     process.kill()
     process.wait()
-    goal = read_status(run).env_steps + 4096
+    crashed = operant_json("status", run.id)
+    assert crashed["state"] == "crashed"
+    assert crashed["env_steps"] > 0
+    assert operant_json("runs")[0]["state"] == "crashed"
+    goal = crashed["env_steps"] + 4096
     status = operant_json("train", "--resume", run.id, "--set", f"total_env_steps={goal}")
     assert (status["state"], status["env_steps"]) == ("finished", goal)
 
 
-def test_a_run_whose_newest_checkpoint_is_damaged_resumes_from_the_one_before(start_training):
-    process, run = start_training(
-        "cart_pole_ppo_smoke", *ENDLESS, "--set", "checkpoint.every_iterations=1"
-    )
-    wait_for(lambda: len(list(run.checkpoint_folder.glob("i*"))) >= 2)
-    process.kill()
-    process.wait()
+def test_a_run_whose_newest_checkpoint_is_damaged_resumes_from_the_one_before():
+    operant("train", "cart_pole_ppo_smoke", *SHORT, "--set", "checkpoint.every_iterations=1")
+    (run,) = list_runs()
     before, newest = sorted(run.checkpoint_folder.glob("i*"))[-2:]
     newest.write_bytes(newest.read_bytes()[:1000])
     goal = read_status(run).env_steps + 4096
