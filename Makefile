@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SIDES := api commands monitor shared trainer
-# Two processes; all tests of a file are in one. build/*.xml keep how long each test took.
+# Two processes; all tests of a file are in one. build/*.xml keep how long each test took, and the
+# files that took longest are listed at the end.
 # A worker that crashes ends the tests: with another in its place they could wait for ever.
 IN_PARALLEL := --numprocesses 2 --max-worker-restart 0 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
-.PHONY: train test test-slow coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table reference pictures docs docs-check notebooks bench first-contact learn soak zoo clean
+.PHONY: train test test-slow test-all coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table reference pictures docs docs-check notebooks bench first-contact learn soak zoo clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -20,7 +21,14 @@ test: $(VENV)/installed-dev
 # What `make test` leaves out: kills, ranks, terminals, the Python API, learning to a return,
 # other libraries.
 test-slow: $(VENV)/installed-dev
-	$(BIN)/pytest -m slow $(IN_PARALLEL) --junitxml build/slow-tests.xml
+	$(BIN)/pytest -m "slow and not release" $(IN_PARALLEL) --junitxml build/slow-tests.xml
+
+# All tests, before a release: the guides, the notebooks and the long forms as well. Ranks on machines
+# of their own need root.
+test-all: test test-slow
+	$(BIN)/pytest -m release $(IN_PARALLEL) --junitxml build/release-tests.xml
+	$(PYTHON) tools/gpu_rehearsal.py || [ $$? -eq 77 ]
+	$(MAKE) rank-faults
 
 # Lines that the tests run, in all processes that they start; fails below 80 %, and when a test fails.
 # A compiled line runs without Python seeing it: the loops of trainer/policies/compiled are tested once more as

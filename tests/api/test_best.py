@@ -12,8 +12,6 @@ import operant
 from operant.monitor.panels.event_lines import brief_lines
 from operant.shared.runs.status import open_page
 
-pytestmark = pytest.mark.slow
-
 GIVEN = {**SMALL, "num_envs": 2, "evaluation": {"num_episodes": 2, "every_iterations": 1}}
 
 
@@ -74,7 +72,7 @@ def test_a_resumed_run_keeps_what_was_better_before(made):
     assert operant.load(run, checkpoint="best").iteration == 16
 
 
-def test_commands_take_it():
+def test_commands_take_it(monkeypatch):
     run = operant.train("cart_pole", total_env_steps=320, **GIVEN)
     best = operant.load(run, checkpoint="best").iteration
     told = command("eval", run.id, "--episodes", "3", "--checkpoint", "best").stdout
@@ -83,9 +81,10 @@ def test_commands_take_it():
     assert "has no checkpoint 11; there are: newest," in error_line(
         "eval", run.id, "--checkpoint", "11"
     )
+    monkeypatch.chdir(run.folder)
     films = (("play", "--to", "best.gif"), ("export", "--to", "onnx", "--output", "best.onnx"))
     for name, *options in films:
-        done = command(name, run.id, *options, "--checkpoint", "best", cwd=run.folder)
+        done = command(name, run.id, *options, "--checkpoint", "best")
         assert done.returncode == 0, done.stderr
     assert f"the policy of iteration {best}" in done.stdout
     assert "--checkpoint best is for --to onnx" in error_line(

@@ -17,7 +17,7 @@ def kinds_of(cell):
     return [x.output_type for x in cell.get("outputs", ()) if x.output_type != "stream"]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_was_saved_with_its_outputs(path, monkeypatch):

@@ -16,8 +16,6 @@ from operant.trainer.envs.space_rows import env_action
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.playing.gymnasium_episodes import GymnasiumEpisodes
 
-pytestmark = pytest.mark.slow
-
 
 def sum_of(action):
     return float(sum(map(sum_of, action)) if isinstance(action, tuple) else np.sum(action))

@@ -12,8 +12,6 @@ from torch import nn
 import operant
 from operant.trainer.settings import own_code
 
-pytestmark = pytest.mark.slow
-
 
 def make_net():
     """A class of its own each time, that no module has: as a notebook's cell makes one."""

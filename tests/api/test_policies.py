@@ -12,12 +12,10 @@ from own_lines import SMALL, make_line_class
 
 import operant
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
-def policy(line):
-    return operant.load(operant.train(line, total_env_steps=128, **SMALL))
+def policy(line_run):
+    return operant.load(line_run)
 
 
 def test_it_acts_on_one_observation_and_on_a_batch(policy):

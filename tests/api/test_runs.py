@@ -118,7 +118,6 @@ def test_importing_operant_imports_neither_torch_nor_numpy():
     assert python("-c", code).stdout.strip() == "set()"
 
 
-@pytest.mark.slow
 def test_a_script_outside_passes_a_strict_type_checker(tmp_path):
     """With what the wheel has: the package's marker, and types of all that is public."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())

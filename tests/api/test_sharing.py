@@ -30,8 +30,8 @@ OBS = np.random.default_rng(1).normal(size=(16, 4)).astype(np.float32)
 
 
 @pytest.fixture
-def run():
-    return operant.train("cart_pole", total_env_steps=64, **SETTINGS)
+def run(cart_pole_run):
+    return cart_pole_run
 
 
 def test_a_pushed_policy_acts_as_before_once_it_is_pulled(run, tmp_path):

@@ -28,7 +28,6 @@ def recorded(folder):
     return json.loads((folder / "first_contact.json").read_text())
 
 
-@pytest.mark.slow
 def test_all_of_it_on_a_machine_without_a_gpu(tmp_path):
     test = "tests/test_architecture.py::test_shared_needs_little"
     command = [sys.executable, SCRIPT, tmp_path / "out", "--dry", "--tests", test]

@@ -11,7 +11,6 @@ TINY = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bench", ["env", "rollout", "train"])
 def test_json_says_what_was_measured_on_what_and_how_fast(bench):
     answer = operant_json("bench", bench, *TINY)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from command_line import error_line, operant
+from command_line import error_line, operant, operant_process
 from kept_rows import kept_rows, series
 from waiting import wait_for
 
@@ -20,7 +20,7 @@ from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.status import read_status
 
-pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
+pytestmark = pytest.mark.usefixtures("recorders")
 
 
 def the_run() -> Run:
@@ -29,7 +29,7 @@ def the_run() -> Run:
 
 
 def capture(*command: str, **options) -> subprocess.CompletedProcess[str]:
-    done = operant("capture", "--", *command, **options)
+    done = operant_process("capture", "--", *command, **options)
     run = the_run()
     wait_for(lambda: not run.recording_path.exists())
     return done

@@ -17,8 +17,6 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 from operant.shared.runs.status import read_status
 
-pytestmark = pytest.mark.slow
-
 LOOP = """
 import operant, sys
 with operant.init(name="mine", console=True) as run:
@@ -100,7 +98,7 @@ def test_the_traceback_of_a_run_that_fails_is_in_its_console(tmp_path, monkeypat
         "    action_space = gym.spaces.Discrete(2)\n"
         "    def reset(self, **_): print('resets'); raise KeyError('why')\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
     done = operant("train", "gymnasium:broken:Env", *SHORT)
     assert done.returncode == 1
     printed = texts(operant("console").stdout)

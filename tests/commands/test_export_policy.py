@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnxruntime
-import pytest
 from command_line import error_line, operant, operant_json
 
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
 
-@pytest.mark.slow
 def test_a_policy_is_a_file_that_onnx_runtime_acts_by(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = ("num_envs=8", "rollout_steps=16", "total_env_steps=256", "evaluation.num_episodes=0")

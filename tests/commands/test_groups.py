@@ -8,8 +8,6 @@ from command_line import error_line, operant, operant_json
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
 
-pytestmark = pytest.mark.slow
-
 
 def ended_run(name: str, gamma: float, seed: int, **metrics: float) -> Run:
     config = {"seed": seed, "ppo": {"gamma": gamma}}

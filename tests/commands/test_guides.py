@@ -79,7 +79,7 @@ def run_in_a_terminal(line: str) -> None:
     assert child.exitstatus == 0, (line, child.before)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.usefixtures("recorders")
 @pytest.mark.parametrize("guide", GUIDES)
 def test_the_commands_of_a_guide_work(guide, tmp_path, monkeypatch):

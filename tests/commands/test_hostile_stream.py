@@ -122,7 +122,6 @@ def test_a_wrong_field_is_shown_or_one_line(far, path):
         source.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "stdout",
     [
@@ -204,7 +203,6 @@ def _metrics(count: int) -> bytes:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "stdout",
     [
@@ -222,9 +220,9 @@ def _metrics(count: int) -> bytes:
 )
 def test_a_hostile_stream_takes_a_watcher_little_memory_and_time(far, stdout):
     far(stdout)
-    support = str(Path(__file__).parents[1] / "support")
+    tools = str(Path(__file__).parents[2] / "tools")
     code = f"""
-import sys; sys.path.insert(0, {support!r})
+import sys; sys.path.insert(0, {tools!r})
 import fuzz, time
 from operant.monitor.remote.host import RemoteName
 from operant.monitor.remote.remote_run import RemoteRun

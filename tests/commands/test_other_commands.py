@@ -169,7 +169,6 @@ def test_the_monitor_without_a_terminal_says_what_to_do(finished_run):
     assert "--once" in error_line("monitor", "--latest")
 
 
-@pytest.mark.slow
 def test_eval_plays_greedy_episodes_of_the_newest_checkpoint():
     assert operant("train", "cart_pole_ppo_smoke", *SHORT).returncode == 0
     (run,) = list_runs()

@@ -9,8 +9,6 @@ import pytest
 
 from operant.shared.runs.find_runs import list_runs
 
-pytestmark = pytest.mark.slow
-
 OPERANT = (sys.executable, "-m", "operant")
 COMMANDS = ("runs", "runs --json", "--help", "train --help-config", "completion bash", "")
 

@@ -19,8 +19,6 @@ from operant.shared.runs.find_runs import find_run
 from operant.shared.runs.status import read_status
 from operant.trainer.experiment.checkpoints import latest_checkpoint, list_checkpoints
 
-pytestmark = pytest.mark.slow
-
 SMALL = (
     "cart_pole_ppo", "--name", "small", "--set", "num_envs=6", "--set", "rollout_steps=32",
     "--set", "policy.hidden_sizes=[16]", "--set", "evaluation.num_episodes=2",

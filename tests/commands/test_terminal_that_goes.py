@@ -17,7 +17,7 @@ from operant.shared.runs.find_runs import latest_run, list_runs
 from operant.shared.runs.status import read_status
 from operant.trainer.experiment.checkpoints import latest_checkpoint
 
-pytestmark = [pytest.mark.usefixtures("kill_runs"), pytest.mark.slow]
+pytestmark = pytest.mark.usefixtures("kill_runs")
 
 
 class Terminal:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import tomllib
 
 import pytest
-from command_line import ENDLESS, SHORT, error_line, operant, operant_json
+from command_line import ENDLESS, SHORT, error_line, operant, operant_json, operant_process
 from recorded import delete_folder
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.status import open_page, read_status
 
-pytestmark = pytest.mark.slow
-
 
 def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
-    done = operant("train", "cart_pole_ppo_smoke", "--monitor", *SHORT)
+    done = operant_process("train", "cart_pole_ppo_smoke", "--monitor", *SHORT)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     (run,) = list_runs()
@@ -28,7 +27,9 @@ def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
 
 
 def test_json_is_the_final_status_and_the_run_folder_and_nothing_else():
-    status = operant_json("train", "cart_pole_ppo_smoke", *SHORT)
+    done = operant_process("train", "cart_pole_ppo_smoke", "--json", *SHORT)
+    assert done.returncode == 0, done.stderr
+    status = json.loads(done.stdout)
     (run,) = list_runs()
     assert status["run"] == run.id
     assert status["run_dir"] == str(run.folder)
@@ -186,7 +187,7 @@ def test_a_trainer_that_dies_at_once_shows_its_log(monkeypatch, tmp_path):
 
 
 def test_a_run_that_fails_says_why(monkeypatch):
-    done = operant(
+    done = operant_process(
         "train", "cart_pole_ppo_smoke", "--json", *SHORT, "--set", "num_envs=16777216",
         "--set", "rollout_steps=65536",
     )  # fmt: skip
@@ -197,36 +198,25 @@ def test_a_run_that_fails_says_why(monkeypatch):
     assert status.message
 
 
-@pytest.mark.usefixtures("kill_runs")
-def test_a_killed_trainer_is_crashed_and_its_numbers_stay(start_training):
-    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
-    process.kill()
-    process.wait()
-    status = operant_json("status", run.id)
-    assert status["state"] == "crashed"
-    assert status["env_steps"] > 0
-    assert operant_json("runs")[0]["state"] == "crashed"
-
-
-def test_a_crashed_run_resumes_from_its_last_checkpoint(start_training):
+def test_a_killed_trainer_is_crashed_keeps_its_numbers_and_resumes(start_training):
     process, run = start_training(
         "cart_pole_ppo_smoke", *ENDLESS, "--set", "checkpoint.every_iterations=3"
     )
     wait_for(lambda: run.checkpoint_folder.exists() and list(run.checkpoint_folder.glob("i*")))
     process.kill()
     process.wait()
-    goal = read_status(run).env_steps + 4096
+    crashed = operant_json("status", run.id)
+    assert crashed["state"] == "crashed"
+    assert crashed["env_steps"] > 0
+    assert operant_json("runs")[0]["state"] == "crashed"
+    goal = crashed["env_steps"] + 4096
     status = operant_json("train", "--resume", run.id, "--set", f"total_env_steps={goal}")
     assert (status["state"], status["env_steps"]) == ("finished", goal)
 
 
-def test_a_run_whose_newest_checkpoint_is_damaged_resumes_from_the_one_before(start_training):
-    process, run = start_training(
-        "cart_pole_ppo_smoke", *ENDLESS, "--set", "checkpoint.every_iterations=1"
-    )
-    wait_for(lambda: len(list(run.checkpoint_folder.glob("i*"))) >= 2)
-    process.kill()
-    process.wait()
+def test_a_run_whose_newest_checkpoint_is_damaged_resumes_from_the_one_before():
+    operant("train", "cart_pole_ppo_smoke", *SHORT, "--set", "checkpoint.every_iterations=1")
+    (run,) = list_runs()
     before, newest = sorted(run.checkpoint_folder.glob("i*"))[-2:]
     newest.write_bytes(newest.read_bytes()[:1000])
     goal = read_status(run).env_steps + 4096

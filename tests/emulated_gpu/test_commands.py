@@ -11,7 +11,8 @@ import sys
 import numpy as np
 import onnxruntime
 import pytest
-from command_line import PATIENCE_S, operant, operant_json
+from command_line import PATIENCE_S
+from command_line import operant_process as operant
 from waiting import wait_for
 
 from operant.trainer.experiment.checkpoints import latest_checkpoint
@@ -60,6 +61,12 @@ def test_a_run_is_watched_stopped_resumed_played_and_exported(tmp_path, operant_
     (actions,) = session.run(None, {"observation": obs})
     assert np.array_equal(actions, trained.act(obs))
     assert set(actions.tolist()) == {0, 1}
+
+
+def operant_json(*arguments):
+    done = operant(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def num_iterations(run):

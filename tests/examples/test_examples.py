@@ -40,7 +40,6 @@ def test_every_example_is_tested_and_listed():
     assert all(f"({name}.py)" in text for name in names)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_an_example_leaves_a_finished_run(name, tmp_path):
     metric, arguments = EXPECTED[name]

@@ -47,6 +47,7 @@ from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared.runs.run_folder import Run
 
 
+@pytest.mark.pilot
 async def test_a_run_shows_its_numbers_charts_phases_and_events():
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -58,6 +59,7 @@ async def test_a_run_shows_its_numbers_charts_phases_and_events():
         assert "the disk is" in text
 
 
+@pytest.mark.pilot
 async def test_arrows_select_charts_and_scroll_to_them():
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -83,6 +85,7 @@ async def test_down_reaches_the_last_chart_of_a_short_row():
         assert grid.selected == 6
 
 
+@pytest.mark.pilot
 async def test_enter_enlarges_a_chart_arrows_walk_on_and_escape_makes_it_small():
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -112,6 +115,7 @@ async def test_tab_goes_round_the_panes():
         assert isinstance(app.focused, EventsPanel)
 
 
+@pytest.mark.pilot
 async def test_a_failed_run_opens_with_its_traceback_first():
     view = make_view("failed", "ValueError: no")
     traceback = "Traceback (most recent call last):\n  File 'loop.py', line 42\nValueError: no"
@@ -141,7 +145,6 @@ async def test_events_scroll_back_and_follow_again_at_the_end():
         await until(pilot, shows(pilot, "event 59."))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("view", "words"),
     [
@@ -179,6 +182,7 @@ async def test_a_state_that_changes_changes_the_screen():
         assert not app.screen.query_one(NoticeLine).display
 
 
+@pytest.mark.pilot
 async def test_a_real_run_is_watched_from_start_to_end(make_session):
     session = make_session()
     app = MonitorApp(session.run)
@@ -193,6 +197,7 @@ async def test_a_real_run_is_watched_from_start_to_end(make_session):
         await until(pilot, shows(pilot, "✓ finished", "all done"))
 
 
+@pytest.mark.pilot
 async def test_enter_opens_the_selected_run_and_escape_returns_to_it():
     app = choosing()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -259,6 +264,7 @@ async def test_the_selected_run_stays_selected_when_others_come_and_go():
         assert table.selected == rows[4].run  # the one that now stands in its place
 
 
+@pytest.mark.pilot
 async def test_no_runs_yet_is_said_in_plain_words():
     app = MonitorApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -277,6 +283,7 @@ async def test_machines_that_do_not_answer_have_a_line_each_and_go_when_they_do(
         await until(pilot, lambda: "refused" not in screen_text(app))
 
 
+@pytest.mark.pilot
 async def test_a_new_run_appears_in_the_list(make_session):
     app = MonitorApp()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -305,6 +312,7 @@ async def test_the_help_lists_every_key(make_app):
             assert all(line in text for line in textwrap.wrap(description, 54))
 
 
+@pytest.mark.pilot
 async def test_q_quits_from_everywhere():
     for keys in (["q"], ["question_mark", "ctrl+c"], ["enter", "q"], ["ctrl+c"]):
         app = watching()
@@ -507,6 +515,7 @@ async def test_more_runs_than_are_drawn_are_said():
         await until(pilot, shows(pilot, "+2 not drawn", "more"))
 
 
+@pytest.mark.pilot
 async def test_slash_finds_charts_and_lines_of_events():
     app = watching()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -522,6 +531,7 @@ async def test_slash_finds_charts_and_lines_of_events():
         assert "the disk is" in screen_text(app)
 
 
+@pytest.mark.pilot
 async def test_digits_show_and_hide_panes_and_the_choice_is_kept(tmp_path):
     path = tmp_path / "monitor.toml"
     source = StillRun(make_view())
@@ -623,6 +633,7 @@ async def test_marked_runs_are_drawn_beside_the_open_one_with_the_difference():
         assert len({run.look for run in runs}) == 3
 
 
+@pytest.mark.pilot
 async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
     app = choosing()
     async with app.run_test(size=(80, 24)) as pilot:

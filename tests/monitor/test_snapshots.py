@@ -253,7 +253,6 @@ def test_runs_in_groups(look, size):
     look(grouping(), size, wait, "25% to 75%", "117.3", "!1 ✓2", "▌")
 
 
-@pytest.mark.slow
 @sizes
 def test_two_groups_over_each_other(look, size):
     wait = ready("6 runs", "v", "enter", "space", "down", "enter", then="episode/return")
@@ -266,7 +265,6 @@ def test_a_choice_of_what_to_sort_by(look, size):
     look(grouping(), size, wait, "sort by  e", "▌ state", "newest")
 
 
-@pytest.mark.slow
 @sizes
 def test_a_filter_that_is_wrong(look, size):
     app = MonitorApp(runs_source=StillRuns(all_states()))

@@ -1,12 +1,23 @@
-"""The command line as people use it: processes, exit codes, what is printed where."""
+"""The command line as people use it: exit codes, and what is printed where."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import signal
 import subprocess
 import sys
-from typing import Any
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import IO, Any
+from unittest import mock
 
+from operant.cli import main
+
+# Those that commands handle.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 PATIENCE_S = 600  # a first run compiles, on a busy machine for minutes
 
 SHORT = ("--set", "total_env_steps=4096", "--set", "evaluation.num_episodes=5",
@@ -27,8 +38,8 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def operant(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, without a terminal."""
+def operant_process(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process to its end, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "operant", *arguments],
         capture_output=True,
@@ -37,6 +48,62 @@ def operant(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]
         stdin=subprocess.DEVNULL,
         **options,
     )
+
+
+def operant(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process to its end, without a terminal.
+
+    A process of its own needs seconds of processor time to import PyTorch. What it would have for
+    itself is put back: standard streams, environment variables, where modules are found, and what
+    signals do.
+    """
+    exit_code: Any = 0
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    with ExitStack() as stack:
+        nowhere = stack.enter_context(open(os.devnull, "rb"))
+        out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+        with (
+            mock.patch.dict(os.environ),
+            mock.patch.object(sys, "argv", ["operant", *arguments]),
+            mock.patch.object(sys, "path", [*sys.path]),
+            _standard_streams(nowhere, out, err),
+        ):
+            try:
+                main()
+            except SystemExit as end:
+                exit_code = end.code or 0
+            finally:
+                for number, handler in handlers.items():
+                    signal.signal(number, handler)
+        stdout, stderr = _text_of(out), _text_of(err)
+    return subprocess.CompletedProcess(arguments, exit_code, stdout, stderr)
+
+
+@contextmanager
+def _standard_streams(*files: IO[bytes]) -> Iterator[None]:
+    """Standard input, output and error are these files, for processes that are started as well."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(number) for number in range(3)]
+    for number, file in enumerate(files):
+        os.dup2(file.fileno(), number)
+    try:
+        with (
+            open(0, encoding="utf-8", closefd=False) as stdin,
+            open(1, "w", encoding="utf-8", closefd=False) as stdout,
+            open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False) as stderr,
+            mock.patch.multiple(sys, stdin=stdin, stdout=stdout, stderr=stderr),
+        ):
+            yield
+    finally:
+        for number, descriptor in enumerate(kept):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+
+
+def _text_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return io.TextIOWrapper(file, encoding="utf-8").read()
 
 
 def operant_json(*arguments: str) -> Any:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from command_line import PATIENCE_S, error_line, operant
+from command_line import PATIENCE_S, error_line, operant, operant_process
 from launched_ranks import FOR_EVER, SMALL, has_trained, rank_pids, the_run, training
 from waiting import wait_for
 
@@ -40,7 +40,7 @@ def children_named(process: subprocess.Popen[str], name: str) -> list[psutil.Pro
 
 @pytest.mark.parametrize("ssh", ["real"], indirect=True)
 def test_machines_learn_as_one_and_the_run_stays_here(ssh, operant_home):
-    done = operant("train", *SMALL, "--set", "total_env_steps=384", *HERE_AND_THERE,
+    done = operant_process("train", *SMALL, "--set", "total_env_steps=384", *HERE_AND_THERE,
                    "--split", "1:2")  # fmt: skip
     assert done.returncode == 0, done.stderr
     run = the_run()

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from command_line import PATIENCE_S, error_line, operant
+from command_line import PATIENCE_S, error_line, operant, operant_process
 from launched_ranks import FOR_EVER, SMALL, has_trained, rank_pids, the_run, training
 from waiting import wait_for
 
@@ -14,15 +14,13 @@ from operant.shared.processes.lock import lock_holder
 from operant.shared.runs.status import read_status
 from operant.trainer.experiment.checkpoints import latest_checkpoint
 
-pytestmark = pytest.mark.slow
-
 
 def test_a_run_of_two_goes_on_with_another_split_and_leaves_a_log_of_each():
-    done = operant("train", *SMALL, "--set", "total_env_steps=384", "--processes", "2")
+    done = operant_process("train", *SMALL, "--set", "total_env_steps=384", "--processes", "2")
     assert done.returncode == 0, done.stderr
     run = the_run()
     assert read_status(run).state == "finished"
-    done = operant("train", "--resume", "small", "--set", "total_env_steps=768",
+    done = operant_process("train", "--resume", "small", "--set", "total_env_steps=768",
                    "--processes", "2", "--split", "2:1")  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert latest_checkpoint(run.checkpoint_folder).iteration == 4
@@ -87,7 +85,7 @@ def test_what_a_rank_says_as_it_fails_is_shown(tmp_path, monkeypatch):
         "    print('no such memory', file=sys.stderr, flush=True)\n    os._exit(3)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    done = operant("train", *SMALL, "--processes", "2")
+    done = operant_process("train", *SMALL, "--processes", "2")
     assert done.returncode == 1
     settings, first, second, *rest = done.stderr.splitlines()
     assert settings.startswith("operant: started ppo on cart_pole: ")
@@ -102,7 +100,7 @@ def test_what_a_rank_prints_is_masked(tmp_path, monkeypatch):
         "    print('password=hunter2hunter2', flush=True)\n    os._exit(3)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    assert operant("train", *SMALL, "--processes", "2").returncode == 1
+    assert operant_process("train", *SMALL, "--processes", "2").returncode == 1
     assert "password=***" in the_run().console_path(1).read_text()
     assert "hunter2" not in the_run().console_path(1).read_text()
 

@@ -23,8 +23,6 @@ from operant.shared.runs.run_folder import Run, runs_folder
 from operant.shared.runs.status import read_status
 from operant.shared.runs.sweep_folder import Sweep, find_sweep, sweeps_folder
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def started():

@@ -6,8 +6,6 @@ import pytest
 from command_line import error_line, operant, operant_json
 from tinyphysics_files import write_model, write_routes
 
-pytestmark = pytest.mark.slow
-
 SMALL = [
     "num_envs=2", "total_env_steps=800", "num_threads=1", "policy.hidden_sizes=[8]",
     "tinyphysics.held_out_routes=1", "tinyphysics.rollouts_per_route=2",

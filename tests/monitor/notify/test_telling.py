@@ -14,7 +14,7 @@ from waiting import wait_for
 from operant.monitor.recorder.recording import is_original
 from operant.shared.runs.run_folder import Run
 
-pytestmark = [pytest.mark.usefixtures("recorders"), pytest.mark.slow]
+pytestmark = pytest.mark.usefixtures("recorders")
 
 
 def is_over(run):

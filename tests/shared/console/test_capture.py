@@ -20,8 +20,6 @@ from waiting import wait_for
 
 from operant.shared.console.console_file import without_time
 
-pytestmark = pytest.mark.slow
-
 START = """
 import ctypes, os, signal, subprocess, sys, time
 from pathlib import Path

@@ -23,7 +23,6 @@ def outcomes(table: str, side: str) -> dict[str, str]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", conformance.TABLES)
 def test_every_piece_is_kept_or_dropped_as_the_table_says(table):
     expected = {
@@ -34,7 +33,6 @@ def test_every_piece_is_kept_or_dropped_as_the_table_says(table):
     assert outcomes(table, "operant") == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", conformance.TABLES)
 def test_every_piece_works_with_the_original(table):
     if table == "wandb":

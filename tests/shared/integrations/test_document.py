@@ -34,7 +34,6 @@ def test_every_snippet_is_tested():
     assert SNIPPETS.keys() == EXPECTED.keys()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("section", EXPECTED)
 def test_a_snippet_runs_as_it_stands(section, tmp_path):
     script = tmp_path / "script.py"

@@ -92,7 +92,6 @@ def test_a_trainer_that_gets_sigterm_finishes_its_batch_and_is_stopped(seen, dat
     assert seen.status.env_steps == 1
 
 
-@pytest.mark.slow
 def test_it_is_a_logger_of_the_package_that_is_in_use():
     code = """
 import sys

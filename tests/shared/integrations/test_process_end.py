@@ -63,7 +63,6 @@ ENDINGS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ENDINGS)
 def test_the_run_says_how_its_process_ended(how, run_script, seen):
     code, returncode, state, message = ENDINGS[how]
@@ -148,7 +147,6 @@ def leave(way, tmp_path, before_it=""):
     assert done.returncode == returncode, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_state_is_ended_where_the_exit_code_is_not_heard(way, tmp_path, seen):
     leave(way, tmp_path, "run.flush()")
@@ -192,7 +190,6 @@ def kernel_tells() -> bool:
     return followed.code(1.0) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_recorder_corrects_the_state_by_the_exit_code(way, tmp_path, seen, recorded):
     leave(way, tmp_path, RECORDED)
@@ -288,7 +285,6 @@ CHILDREN = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("method", "ending", "state"), CHILDREN)
 def test_a_process_of_multiprocessing_says_how_it_ended(
     method, ending, state, tmp_path, run_script
@@ -305,7 +301,6 @@ def test_a_process_of_multiprocessing_says_how_it_ended(
     assert second.metrics == {"loss": 5.0}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("method", "ending", "state"), CHILDREN)
 def test_the_recorder_knows_the_exit_codes_of_processes_of_multiprocessing(
     method, ending, state, tmp_path, run_script, recorded

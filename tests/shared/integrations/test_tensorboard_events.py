@@ -64,7 +64,6 @@ WRITES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", WRITES)
 @pytest.mark.parametrize("is_imported_first", [True, False])
 def test_all_that_a_writer_writes_is_recorded(

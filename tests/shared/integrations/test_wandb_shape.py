@@ -250,7 +250,6 @@ def test_an_ended_run_is_no_current_one_so_that_the_next_is_begun():
     assert len(list_runs()) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

@@ -13,7 +13,6 @@ import pytest
 from operant.shared import MetricsReader
 
 
-@pytest.mark.slow
 def test_two_thousand_damaged_pages_do_no_harm():
     # In a process of its own, whose memory is limited for good.
     done = subprocess.run(
@@ -34,9 +33,9 @@ def test_two_thousand_damaged_pages_do_no_harm():
 
 def test_a_reader_that_takes_too_much_memory_is_caught(tmp_path: Path):
     code = "import fuzz, numpy; fuzz.limit_memory(); numpy.ones(80 << 17)"
-    support = str(Path(fuzz.__file__).parent)
+    tools = str(Path(fuzz.__file__).parent)
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {support!r}); {code}"],
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {tools!r}); {code}"],
         capture_output=True,
         text=True,
     )

@@ -26,7 +26,7 @@ from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.rows.rows import RowBatch, joined
 
 UNWRITTEN = np.frombuffer(NEVER, np.float64)[0]
-SUPPORT = Path(__file__).parents[2] / "support"
+TOOLS = Path(__file__).parents[3] / "tools"
 A, B = Metric("a"), Metric("b", "s", step_metric="a")
 
 
@@ -252,7 +252,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_file_is_one_line_in_little_memory_and_time(path, kind):
     RowFile(path).close()
@@ -271,7 +270,7 @@ def test_a_hostile_file_is_one_line_in_little_memory_and_time(path, kind):
     database.commit()
     database.close()
     code = f"""
-import sys; sys.path.insert(0, {str(SUPPORT)!r})
+import sys; sys.path.insert(0, {str(TOOLS)!r})
 from pathlib import Path
 import fuzz
 from operant.shared import PageError

@@ -133,7 +133,6 @@ def test_what_cannot_be_true_of_a_rank_is_passed_over(odd, key, value):
     assert read_status(odd).metrics == {"a": 2.0}
 
 
-@pytest.mark.slow
 def test_a_name_of_a_run_folder_is_shown_without_what_a_terminal_obeys(good, odd):
     evil = odd.folder.with_name(f"20261121-000000-{ESCAPE}-k3f9")
     odd.folder.rename(evil)
@@ -156,9 +155,9 @@ def test_reading_a_hostile_run_takes_little_memory(odd):
         "poller = RunPoller(latest_run()); print(poller.poll().status.state);"
         "print(latest_run().manifest())"
     )
-    support = str(Path(__file__).parents[2] / "support")
+    tools = str(Path(__file__).parents[3] / "tools")
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {support!r}); {code}"],
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {tools!r}); {code}"],
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (20, 20)),
@@ -166,7 +165,6 @@ def test_reading_a_hostile_run_takes_little_memory(odd):
     assert done.stdout.splitlines() == ["crashed", "{}"], done.stderr
 
 
-@pytest.mark.slow
 def test_a_manifest_that_cannot_be_read_is_not_written_over(odd):
     odd.manifest_path.write_text("config = [")
     done = operant("train", "--resume", odd.id)

@@ -9,8 +9,6 @@ import sys
 import planted_folders
 import pytest
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def outcomes():

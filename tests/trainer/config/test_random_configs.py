@@ -17,7 +17,6 @@ from random_configs import Case, draw
 FILES = {"tinyphysics.model": "model.onnx", "tinyphysics.routes": "routes"}
 
 
-@pytest.mark.slow
 def test_a_few_random_configurations_train_or_are_refused_by_one_line():
     # In processes of its own: memory is limited for good, and forks are safe before any thread.
     done = subprocess.run(

@@ -16,8 +16,6 @@ from rank_results import (
     results_of,
 )
 
-pytestmark = pytest.mark.slow
-
 MEMORY = {
     "env": "cart_pole_no_velocity",
     "policy": {"hidden_sizes": [16], "memory": {"kind": "lstm", "size": 16, "horizon": 8}},

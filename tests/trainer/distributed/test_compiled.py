@@ -10,8 +10,6 @@ import ranked
 import torch
 from rank_processes import said, started, wait_for_all
 
-pytestmark = pytest.mark.slow
-
 ONCE: dict[str, Any] = {
     "num_envs": 12, "rollout_steps": 32, "total_env_steps": 1920, "num_threads": 1,
     "iterations": 1, "compiled": True,

@@ -30,7 +30,6 @@ with joined(place, make_config({})) as met:
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("num_ranks", [2, 3])
 def test_sums_of_any_size_are_right_and_the_same_everywhere(tmp_path, num_ranks):
     commands = [["-c", SUMS, str(tmp_path / "found")]] * num_ranks

@@ -19,8 +19,6 @@ from rank_results import (
     results_of,
 )
 
-pytestmark = pytest.mark.slow
-
 
 def replayed(algorithm: str, env: str, **more: Any) -> dict[str, Any]:
     """What learns from a replay that overflows, of batches that are not divisible."""

@@ -158,7 +158,6 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.slow
 def test_ranks_that_are_all_stopped_for_long_go_on():
     store = distributed.TCPStore(
         "127.0.0.1", 0, 2, True, timedelta(seconds=5), wait_for_workers=False

@@ -149,6 +149,7 @@ def test_an_environment_that_cannot_be_looked_at_is_left_to_the_run(warnings_of)
     assert warnings_of(Broken()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_workers", [0, 1])
 def test_a_run_says_its_settings_first_and_then_what_it_overlooks(num_workers, capsys, monkeypatch):
     monkeypatch.setitem(gymnasium.registry, "Joined-v0", EnvSpec("Joined-v0", entry_point=Joined))

@@ -76,7 +76,6 @@ def test_its_policy_has_convolutions_and_its_images_stay_bytes():
         operant.train(PRESET, **dict(part.split("=") for part in fused))
 
 
-@pytest.mark.slow
 def test_memory_alone_names_the_image():
     """Without memory one of four is right."""
     small = {"total_env_steps": 120_000, "num_threads": 1}

@@ -73,6 +73,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", MAKERS)
 def test_pictures_and_those_that_episodes_end_with_arrive_whole(where):
     known = RegularLarge()

@@ -158,6 +158,7 @@ def played(settings, plan=None, stream=TRAINING, steps=12):
         return rewards, ends, envs.take_episode_totals()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [None, WorkerPlan(2)])
 def test_what_is_learned_from_is_split_and_what_is_reported_is_whole(plan):
     rewards, ends, totals = played({"life_loss": True, "reward_sign": True}, plan)
@@ -314,6 +315,7 @@ class TestAtari:
         with pytest.raises(ConfigError, match=r"frame_skip = 4: the environment skips frames itse"):
             preprocessed(env, Preprocessing(frame_skip=4))
 
+    @pytest.mark.slow
     def test_workers_make_the_same_games(self):
         found = []
         for plan in (None, WorkerPlan(2)):

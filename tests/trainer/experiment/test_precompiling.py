@@ -78,7 +78,6 @@ def other_python(monkeypatch):
 
 
 # It compiles all loops from nothing, which is what it is about: half a minute.
-@pytest.mark.slow
 def test_the_first_run_compiles_none_of_what_learns_and_the_second_nothing(config, tmp_path):
     def run():
         done = subprocess.run(
@@ -98,6 +97,7 @@ def test_the_first_run_compiles_none_of_what_learns_and_the_second_nothing(confi
     assert second["loss"] == first["loss"]
 
 
+@pytest.mark.slow
 def test_a_helper_ends_with_the_run_that_started_it(config, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     helper = start_helper(config)

@@ -103,7 +103,6 @@ def test_loops_that_call_each_other_have_a_digest(digest_of):
     assert digest_of(source) == digest_of(source) != digest_of(SOURCE)
 
 
-@pytest.mark.slow
 def test_every_process_gives_operants_own_loops_the_same_digest():
     code = (
         "from operant.trainer.policies.compiled.heads import head_of\n"

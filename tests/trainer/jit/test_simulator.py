@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("numba.cuda", reason="needs numba-cuda")
 
 

@@ -9,7 +9,7 @@ from rank_faults import RUN, check_exact
 
 from operant.shared.runs.find_runs import find_run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.release
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from operant.trainer.envs.workers.processes import WorkerError
 from operant.trainer.jit.streams import TRAINING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [WorkerPlan(), WorkerPlan(2), WorkerPlan(4, 2)])
 def test_they_step_here_and_in_workers_alike(plan):
     spec = load_any_spec("native:native_envs:make", plan)
@@ -36,6 +37,7 @@ def test_they_step_here_and_in_workers_alike(plan):
         assert envs.take_episode_totals() == (4, 8.0, 16.0)
 
 
+@pytest.mark.slow
 def test_what_fails_for_all_at_once_names_no_environment():
     spec = load_any_spec("native:native_envs:make_failing", WorkerPlan(2))
     with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
@@ -62,6 +64,7 @@ def test_rows_of_agents_that_are_gone_count_for_nothing():
         assert envs.take_episode_totals() == (2, 5.0, 5.0)
 
 
+@pytest.mark.slow
 def test_a_policy_learns_on_them(make_experiment):
     experiment = make_experiment("env=native:native_envs:make", "workers.num_workers=2")
     assert iterate(experiment)["episode/length"] == 4
@@ -78,6 +81,7 @@ def test_first_episodes_are_cut_where_they_can_be():
         assert (out.obs[out.truncated, 1] == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [WorkerPlan(desync_steps=3), WorkerPlan(2, desync_steps=3)])
 def test_what_a_cut_episode_came_to_is_not_the_next_ones(plan):
     spec = load_any_spec("native:native_envs:make_restartable", plan)

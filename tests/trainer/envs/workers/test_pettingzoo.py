@@ -74,6 +74,7 @@ def test_an_agent_that_comes_late_is_valid_from_then_on_and_one_that_goes_has_en
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", [WorkerPlan(2), WorkerPlan(2, 2)])
 def test_workers_give_what_stepping_here_gives(plan):
     ours, theirs = played(RELAY, 7, plan), played(RELAY, 7)
@@ -107,6 +108,7 @@ def test_environments_of_pettingzoos_own_are_known_by_id_and_by_module():
         assert (spec.num_agents, spec.obs_size, spec.actions.n) == (2, 4, 3)
 
 
+@pytest.mark.slow
 def test_all_agents_learn_one_policy(make_experiment):
     experiment = make_experiment(f"env={RELAY}", "num_envs=2", "workers.num_workers=2")
     assert experiment.config.num_rows == 6

@@ -106,6 +106,7 @@ def test_a_worker_that_hangs_is_told_with_the_place_where_it_does(trouble, kind)
     ), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["closed", "killed"])
 def test_what_environments_print_is_seen_however_their_worker_ends(capfd, monkeypatch, end):
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
@@ -125,6 +126,7 @@ def closed(tmp_path, monkeypatch):
     return lambda: sorted(int(each.name) - first for each in tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_all_environments_are_closed_where_one_of_them_fails(trouble, closed, monkeypatch):
     trouble("raises")
     monkeypatch.setenv("CLOSE_S", "2.1")  # longer than last words are when the trainer has gone
@@ -134,6 +136,7 @@ def test_all_environments_are_closed_where_one_of_them_fails(trouble, closed, mo
     assert closed() == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 def test_environments_that_never_close_are_ended_after_a_while(trouble, closed, monkeypatch):
     trouble("raises")
     monkeypatch.setenv("CLOSE_S", "10000")
@@ -144,6 +147,7 @@ def test_environments_that_never_close_are_ended_after_a_while(trouble, closed, 
     assert set(psutil.Process().children()) == before
 
 
+@pytest.mark.slow
 def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatch):
     trouble("raises")
     spec = load_any_spec(TROUBLED, WorkerPlan(2))
@@ -154,6 +158,7 @@ def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatc
     assert set(psutil.Process().children()) == before
 
 
+@pytest.mark.slow
 def test_a_worker_killed_from_outside_is_told():
     spec = load_any_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(2))
     before = set(psutil.Process().children())
@@ -167,6 +172,7 @@ def test_a_worker_killed_from_outside_is_told():
     assert set(psutil.Process().children()) == before
 
 
+@pytest.mark.slow
 def test_signals_that_stop_a_trainer_do_not_stop_its_workers():
     spec = load_any_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(1))
     before = set(psutil.Process().children())
@@ -210,7 +216,6 @@ def run():
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "kind", "begin"),
     [
@@ -248,7 +253,6 @@ def test_workers_end_when_the_trainer_is_killed_also_those_that_hang(
     wait_for(lambda: not any(map(psutil.Process.is_running, workers)))
 
 
-@pytest.mark.slow
 def test_a_run_with_workers_stops_in_good_order(request):
     trainer = subprocess.Popen(
         [

@@ -226,7 +226,6 @@ def test_draws_are_the_same_on_one_thread_and_on_two(priorities):
         assert torch.equal(one, two)
 
 
-@pytest.mark.slow
 def test_the_kernels_hold_in_the_simulator():
     # The simulator is chosen when Numba is imported, so it needs a process of its own.
     pytest.importorskip("numba.cuda", reason="needs numba-cuda")
