@@ -1,7 +1,4 @@
-"""Trials: ordinary runs with settings of their own, started, watched and evaluated by their rows.
-
-Sweeps and comparisons consist of trials.
-"""
+"""Trials of a sweep: ordinary runs that are started, watched and evaluated by their rows."""
 
 from __future__ import annotations
 
@@ -26,9 +23,6 @@ from .launching import Prepared, begun, has_page_of, prepared_run
 
 Series = NDArray[np.float64]
 
-LEARNING = "time/learn_s"  # only the rows of iterations have this metric
-PAUSES = ("time/evaluate_s", "time/checkpoint_s")  # phases in which nothing is trained
-
 
 class TrialRun:
     """A run while it trains. If another sweeper started it, only its folder is known."""
@@ -49,16 +43,14 @@ class TrialRun:
         source: str,
         overrides: tuple[str, ...],
         name: str,
-        run_id: str = "",
-        more: Mapping[str, Any] | None = None,
-        stops_with_us: bool = False,
+        run_id: str,
+        more: Mapping[str, Any],
     ) -> TrialRun:
-        """Train as `operant train` would, under `run_id` if it is given, so that the caller knows
-        the id before the run exists. With `stops_with_us` the run stops in good order when this
-        process ends. Raises ConfigError if the configuration is not valid, and other UsageErrors.
+        """Train as `operant train` would, under `run_id`, which the caller knows before the run
+        exists. Raises ConfigError if the configuration is not valid, and other UsageErrors.
         """
         prepare = partial(prepared_run, source, overrides, name, None, more=more, run_id=run_id)
-        return cls._begun(prepare, stops_with_us)
+        return cls._begun(prepare)
 
     @classmethod
     def go_on(cls, run: Run) -> TrialRun | None:
@@ -69,15 +61,9 @@ class TrialRun:
             return None
 
     @classmethod
-    def _begun(cls, prepare: Any, stops_with_us: bool = False) -> TrialRun:
-        prepared, process = begun(prepare, stops_with_us=stops_with_us)
+    def _begun(cls, prepare: Any) -> TrialRun:
+        prepared, process = begun(prepare)
         return cls(prepared.run, prepared, process)
-
-    @property
-    def pid(self) -> int:
-        """The process id of the trainer that this process started."""
-        assert self._process
-        return self._process.pid
 
     def status(self) -> RunStatus:
         return read_status(self.run)
@@ -150,27 +136,3 @@ def _columns(rows: ExportedRows, names: Collection[str] | None) -> Iterator[dict
             "env_steps": batch.env_steps.astype(np.float64),
             "elapsed_s": batch.heads[ELAPSED_NS] / 1e9,
         }
-
-
-def iterations_of(columns: dict[str, Series]) -> tuple[dict[str, Series], Series]:
-    """The rows of iterations, and the seconds of training until each of them [R], without pauses.
-    The first iteration, in which loops are compiled, is before second 0.
-    """
-    is_iteration = ~np.isnan(columns.get(LEARNING, np.zeros(0)))
-    if not is_iteration.any():
-        return {}, np.zeros(0)
-    rows = {name: column[is_iteration] for name, column in columns.items()}
-    pauses_s = sum(np.nan_to_num(rows[name]) for name in PAUSES if name in rows)
-    train_s = rows["elapsed_s"] - np.cumsum(pauses_s + np.zeros(len(rows["elapsed_s"])))
-    return rows, train_s - train_s[0]
-
-
-def mean_up_to(place: Series, score: Series, end: float) -> float:
-    """The mean of the scores in the last tenth before `end` along `place`, both [R]. If there are
-    none, the newest score before it; NaN if there is no score at all.
-    """
-    known = (place <= end) & ~np.isnan(score)
-    among = known & (place > 0.9 * end)
-    if among.any():
-        return float(score[among].mean())
-    return float(score[known][-1]) if known.any() else float("nan")
