@@ -2,7 +2,7 @@
 
 Every rank writes its tensor and a count of its tensors, and wakes the others. Each adds up what all
 have written, in the order of ranks, so that all have the same bits. This takes a tenth of the time
-of messages through a socket: `python benchmarks/ranks.py` has the speed of whole runs.
+of messages through a socket: `python benchmarks/scaling.py` has the speed of whole runs.
 """
 
 from __future__ import annotations
