@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from optuna.trial import Trial
 
+from ...monitor.export.rows import columns_of
 from ...shared.errors import PageError
+from ...shared.page.history import Floats
 from ...shared.runs.run_folder import Run, make_run_id
 from ...shared.runs.sweep_table import SweepObjective
-from ..helpers.trial_run import Series, TrialRun, columns_of
 from .definition import SECONDS, Definition
 from .parameters import Value
+from .trial_run import TrialRun
 
 # Attributes of a trial in the journal.
 RUNS, SCORES, MESSAGE, MACHINE = "runs", "scores", "message", "machine"
@@ -26,8 +28,8 @@ PAUSES = ("time/evaluate_s", "time/checkpoint_s")  # phases in which nothing is 
 class Scores:
     """The rows of a run, as far as a sweep wants to know them."""
 
-    env_steps: Series
-    columns: dict[str, Series]
+    env_steps: Floats
+    columns: dict[str, Floats]
 
     def at(self, metric: str, env_steps: float) -> float:
         """The mean of the last tenth before that many env steps; the newest value where there is
@@ -56,7 +58,7 @@ class Scores:
         return float(elapsed_s[-1] - elapsed_s[0] - sum(map(np.nansum, pauses)))
 
 
-def mean_up_to(place: Series, score: Series, end: float) -> float:
+def mean_up_to(place: Floats, score: Floats, end: float) -> float:
     """The mean of the scores in the last tenth before `end` along `place`, both [R]. If there are
     none, the newest score before it; NaN if there is no score at all.
     """

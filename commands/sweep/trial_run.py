@@ -5,23 +5,16 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...monitor.export.rows import ExportedRows
 from ...shared.errors import CheckpointError, OperantError
 from ...shared.page.requests import give_reason, send_request
-from ...shared.rows.rows import ELAPSED_NS
 from ...shared.runs.ranks import read_status
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import RunStatus, trainer_of
-from .launching import Prepared, begun, has_page_of, prepared_run
-
-Series = NDArray[np.float64]
+from ..helpers.launching import Prepared, begun, has_page_of, prepared_run
 
 
 class TrialRun:
@@ -106,33 +99,3 @@ class TrialRun:
         if status.state == "stopped":
             return f"it was stopped {status.message}".rstrip()
         return status.message or f"it {status.state}"
-
-
-def columns_of(run: Run, names: Collection[str] | None = None) -> dict[str, Series]:
-    """Every metric of a run by name, or those among `names` that it has, with `env_steps` and
-    `elapsed_s`: one number per row, NaN in rows without the metric.
-    """
-    rows = ExportedRows(run)
-    try:
-        parts = list(_columns(rows, names))
-    finally:
-        rows.close()
-    return {
-        name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else {})
-    }
-
-
-def _columns(rows: ExportedRows, names: Collection[str] | None) -> Iterator[dict[str, Series]]:
-    wanted = [
-        (place, metric.name)
-        for place, metric in enumerate(rows.metrics)
-        if names is None or metric.name in names
-    ]
-    for batch in rows:
-        values = np.full((len(rows.metrics), len(batch)), np.nan)
-        values[batch.places] = batch.values
-        yield {
-            **{name: values[place].copy() for place, name in wanted},
-            "env_steps": batch.env_steps.astype(np.float64),
-            "elapsed_s": batch.heads[ELAPSED_NS] / 1e9,
-        }
