@@ -132,7 +132,6 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/monitor_frame.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/recorder_cost.py
-	$(BIN)/python benchmarks/console_cost.py
 	$(BIN)/python benchmarks/publish.py
 	$(BIN)/python benchmarks/replay.py
 

@@ -1,26 +1,48 @@
-"""`operant autotune`: sizes for this machine, by measurement, as a configuration."""
+"""`operant autotune`: the fastest sizes for this machine, by measurement."""
 
 from __future__ import annotations
 
+import statistics
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..shared.errors import UsageError
+from ..shared.errors import OperantError, UsageError
 from .helpers.candidates import configs, settings
 from .helpers.numbers import NumberRange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from ..trainer.config import TrainConfig
-    from .bench.autotune import Autotune, Tried
 
-BUSY_CORES = 0.2  # other programs that use more are mentioned
-SCORE_S = 30.0  # length of a run that compares scores, roughly
-SCORE_ITERATIONS = 10  # and its least number of iterations
-SEEDS = (1, 2)
+FACTORS = (1, 0.25, 0.5, 2, 4)  # times the configured environments
+FINALISTS = 3  # candidates that are measured more than once
+ROUNDS = 4
+LEAST_GAIN = 1.05  # over what is configured; less is not worth a change
+WARM_UP = 2  # iterations: compilation, graphs, first resets
+
+
+@dataclass
+class Candidate:
+    """Settings and their speeds in env steps a second, one for each measurement. `failure` says why
+    they could not be measured.
+    """
+
+    settings: tuple[str, ...] = ()
+    speeds: list[float] = field(default_factory=list)
+    failure: str = ""
+
+    @property
+    def env_steps_per_s(self) -> float:
+        return statistics.median(self.speeds) if self.speeds else 0.0
+
+    def in_words(self) -> str:
+        return " ".join(self.settings) or "as configured"
 
 
 @click.command("autotune")
@@ -38,162 +60,159 @@ SEEDS = (1, 2)
     type=NumberRange(0, 3600),
     default=3.0,
     show_default=True,
-    help="How long a measurement of a candidate takes after its warm-up.",
+    help="How long each measurement takes after its warm-up.",
 )
-@click.option(
-    "--score-env-steps",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Length of the runs that compare scores; 0: none. Default: about 30 seconds each.",
-)
-@click.option(
-    "--output", type=Path, metavar="FILE", help="The file to write. Default: CONFIG-autotuned.toml."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")  # fmt: skip
+@click.option("--output", "-o", type=Path, metavar="FILE", help="Write a TOML file with them.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
-    config: str,
-    overrides: tuple[str, ...],
-    seconds: float,
-    score_env_steps: int | None,
-    output: Path | None,
-    as_json: bool,
+    config: str, overrides: tuple[str, ...], seconds: float, output: Path | None, as_json: bool
 ) -> None:
-    """Find the fastest numbers of environments, workers and groups for CONFIG on this machine, and
-    whether splitting minibatches makes learning faster. Writes a configuration with them.
+    """Find the numbers of environments and workers with which CONFIG trains fastest here.
 
-    The fastest candidates are measured three to eight times, in turn with what is configured. Only
-    what is faster beyond doubt is chosen: the 95 % interval of its gain lies above 1, and its mean
-    above 1.05.
+    Each candidate trains for a few seconds. The three fastest are measured again, in turn with what
+    is configured. A candidate is chosen only if all of its measurements are faster than all of
+    those, and its median by at least 5 %.
 
-    The env steps per iteration and the size of minibatches do not change, so that as much is
-    learned per iteration. At the end both configurations train with two seeds, so that you see
-    what the new sizes do to the score. `operant bench compare` does this with longer runs.
+    An iteration keeps its number of env steps, so that as much is learned from each.
     """
     from ..trainer.experiment.plan import load_runnable
     from ..trainer.machine.main_memory import keep_freed_memory
-    from .bench.autotune import Autotune
     from .bench.measuring import machine
     from .helpers.output import check_can_be_written, print_json, print_line
-
-    keep_freed_memory()  # as training does
 
     def load(settings: Sequence[str]) -> TrainConfig:
         return load_runnable(config, (*overrides, *settings))
 
-    def report(tried: Tried) -> None:
-        if not as_json:
-            print_line(line_of(tried))
+    def measure(candidate: Candidate) -> None:
+        click.echo(f"measuring: {candidate.in_words()}", err=True)
+        try:
+            candidate.speeds.append(speed_of(load(candidate.settings), seconds))
+        except (OperantError, RuntimeError, MemoryError) as error:  # as out of a GPU's memory
+            candidate.failure = str(error).partition("\n")[0]
 
-    output = output or Path(f"{Path(config).stem}-autotuned.toml")
-    if output.exists():
+    if output and output.exists():
         raise UsageError(f"--output {output} exists already; name another file")
-    check_can_be_written("--output", output)
-    fixed = [override.partition("=")[0].strip() for override in overrides]
-    tuning = Autotune(load, seconds, report, fixed)
-    chosen = tuning.run()
-    notes, scores = [], None
-    if tuning.busy_cores > BUSY_CORES:
-        notes.append(
-            f"other programs used {tuning.busy_cores:.1f} cores meanwhile: on a quiet machine "
-            "other sizes may be faster"
-        )
-    if chosen and score_env_steps != 0:
-        env_steps = score_env_steps or short_run(tuning, load(chosen))
-        scores = compared_scores(config, overrides, chosen, env_steps)
-        notes.append(scores_line(scores, env_steps))
-    measured = machine()
-    head = comment(config, tuning.tried, chosen, measured)
-    write_config(output, load(chosen), [*head, *notes])
+    if output:
+        check_can_be_written("--output", output)
+    keep_freed_memory()  # as training does
+    fixed = {override.partition("=")[0].strip() for override in overrides}
+    tried = [Candidate(settings) for settings in candidates(load(()), fixed)]
+    chosen = fastest(tried, measure)
+    if output:
+        head = f"{config} with {chosen.in_words()}: {int(chosen.env_steps_per_s)} env steps/s"
+        write_config(output, load(chosen.settings), head)
     if as_json:
-        print_json({
-            "config": str(output), "settings": chosen,
-            "tried": [tried.as_json() for tried in tuning.tried], "scores": scores,
-            "busy_cores": tuning.busy_cores, "machine": measured,
-        })  # fmt: skip
+        found = [{**vars(each), "env_steps_per_s": each.env_steps_per_s} for each in tried]
+        answer = {"config": config, "settings": chosen.settings, "tried": found}
+        print_json({**answer, "output": output and str(output), "machine": machine()})
         return
-    for note in notes:
-        print_line(note)
-    print_line(f"{output}: {' '.join(chosen) or 'as configured'}")
+    print_candidates(tried)
+    print_line(f"fastest: {' '.join(f'--set {s}' for s in chosen.settings) or 'as configured'}")
 
 
-def line_of(tried: Tried) -> str:
+def candidates(config: TrainConfig, fixed: Collection[str]) -> Iterator[tuple[str, ...]]:
+    """The empty settings, then numbers of environments with as many env steps in an iteration, each
+    with the workers and groups that fit it. Keys that are `fixed` stay as configured.
+    """
+    from ..trainer.envs.workers.dividing import candidates as divisions
+    from ..trainer.envs.workers.dividing import num_cores
+    from ..trainer.envs.workers.plan import AUTO
+
+    yield ()
+    has_workers = getattr(config, "workers", None) is not None
+    varies_workers = has_workers and not any(key.startswith("workers.") for key in fixed)
+    env_steps, memory = config.num_envs * config.rollout_steps, config.policy.memory
+    for factor in FACTORS:
+        num_envs = int(config.num_envs * factor)
+        if num_envs < 1 or env_steps % num_envs:
+            continue
+        sizes = {"num_envs": num_envs, "rollout_steps": env_steps // num_envs}
+        if memory.is_on and not memory.horizon:  # it is the rollout, and stays as long
+            sizes["policy.memory.horizon"] = config.rollout_steps
+        if factor == 1:
+            sizes = {}
+        if sizes.keys() & fixed:
+            continue
+        sized = tuple(f"{key}={value}" for key, value in sizes.items())
+        if varies_workers:
+            for workers, groups in divisions(num_envs, AUTO, AUTO, num_cores(), num_envs):
+                yield (*sized, f"workers.num_workers={workers}", f"workers.async_factor={groups}")
+        elif sized:
+            yield sized
+    if config.num_threads and "num_threads" not in fixed:
+        yield ("num_threads=0",)  # as many as training measures to be fastest
+
+
+def fastest(tried: Sequence[Candidate], measure: Callable[[Candidate], None]) -> Candidate:
+    """The candidate that is faster than the first beyond doubt; else the first, which is what is
+    configured. Raises OperantError if that cannot be measured.
+    """
+    first, *others = tried
+    for candidate in tried:
+        measure(candidate)
+        if first.failure:
+            raise OperantError(f"nothing could be measured: {first.failure}")
+    ahead = [each for each in others if each.env_steps_per_s > first.env_steps_per_s]
+    finalists = sorted(ahead, key=lambda each: -each.env_steps_per_s)[:FINALISTS]
+    for number in range(1, ROUNDS if finalists else 1):
+        for candidate in [first, *finalists][:: -1 if number % 2 else 1]:
+            measure(candidate)
+    surely = [
+        each
+        for each in finalists
+        if min(each.speeds) > max(first.speeds)
+        and each.env_steps_per_s > LEAST_GAIN * first.env_steps_per_s
+        and not each.failure
+    ]
+    return max(surely, key=lambda each: each.env_steps_per_s, default=first)
+
+
+def speed_of(config: TrainConfig, seconds: float) -> float:
+    """Env steps a second over whole iterations, once they are warm."""
+    from ..trainer.experiment.build import make_experiment
+    from ..trainer.machine.stopwatch import Stopwatch
+    from .bench.sides import warm_up
+
+    endless = config.model_copy(update={"total_env_steps": 10**15})
+    with closing(make_experiment(endless)) as experiment:
+        warm_up(experiment, WARM_UP)
+        num_iterations, start = 0, time.perf_counter()
+        while not num_iterations or time.perf_counter() - start < seconds:
+            list(experiment.iterate(Stopwatch(), wait=True))
+            num_iterations += 1
+        return num_iterations * config.rollout_size / (time.perf_counter() - start)
+
+
+def print_candidates(tried: Sequence[Candidate]) -> None:
+    """A line for each candidate, as configured first."""
     from ..monitor.render.formatting import format_rate
+    from .helpers.tables import Column, print_table
 
-    found = tried.failure or f"{format_rate(tried.env_steps_per_s)}"
-    if tried.gain:
-        mean, low, high = tried.gain
-        found += f", {mean:.2f} x ({low:.2f} to {high:.2f})"
-    if len(tried.speeds) > 1:
-        found += f", median of {len(tried.speeds)} measurements"
-    return f"{tried.phase:<8}{' '.join(tried.settings) or 'as configured'}: {found}"
-
-
-def short_run(tuning: Autotune, config: TrainConfig) -> int:
-    """The env steps of a run of about `SCORE_S`; no more than `config` has."""
-    slowest = min(tried.env_steps_per_s for tried in tuning.tried if tried.speeds)
-    least = SCORE_ITERATIONS * config.rollout_size
-    return min(config.total_env_steps, max(least, int(SCORE_S * slowest)))
-
-
-def compared_scores(
-    config: str, overrides: Sequence[str], chosen: Sequence[str], env_steps: int
-) -> list[dict[str, Any]]:
-    """The scores of the given and the chosen configuration after equally many env steps."""
-    from ..trainer.running.signals import exit_by_sigterm
-    from .bench.compare import DEFAULT_SCORE
-    from .bench.comparison import compared
-    from .bench.trials import Side, run_trial
-
-    sides = [
-        Side("as configured", config, tuple(overrides)),
-        Side("as chosen", config, (*overrides, *chosen)),
+    base = tried[0].env_steps_per_s
+    ratios = [f"{each.env_steps_per_s / base:.2f} x" if each.speeds else "" for each in tried]
+    speeds = [format_rate(each.env_steps_per_s) if each.speeds else "" for each in tried]
+    columns = [
+        Column("settings", [each.in_words() for each in tried], least=20),
+        Column("env steps/s", speeds, ">"),
+        Column("ratio", ratios, ">"),
+        Column("n", [str(len(each.speeds)) for each in tried], ">"),
+        Column("failure", [each.failure for each in tried], least=20),
     ]
-    with exit_by_sigterm():
-        trials = [
-            run_trial(side, seed, env_steps, DEFAULT_SCORE) for seed in SEEDS for side in sides
-        ]
-    keys = ("name", "score_at_equal_env_steps", "env_steps_per_s", "runs", "failures")
-    return [{key: result[key] for key in keys} for result in compared(sides, trials)]
+    print_table(columns)
 
 
-def scores_line(scores: Sequence[dict[str, Any]], env_steps: int) -> str:
-    from ..monitor.render.formatting import format_count, format_value
-
-    ranges = []
-    for side in scores:
-        score = side["score_at_equal_env_steps"]
-        low, high = (format_value(score[end]) for end in ("min", "max")) if score else ("-", "-")
-        ranges.append(f"{low} to {high} {side['name']}")
-    seeds = f"{len(SEEDS)} seeds"
-    return f"return after {format_count(env_steps)} env steps, {seeds}: {', '.join(ranges)}"
-
-
-def comment(
-    config: str, tried: Sequence[Tried], chosen: Sequence[str], machine: dict[str, Any]
-) -> list[str]:
-    """What stands above the configuration: where its numbers are from."""
-    place = f"{machine['cores']} cores of {machine['processor']}"
-    gpu = f", {machine['gpu']}" if machine["gpu"] else ""
-    return [
-        f"{config}, tuned for {place}{gpu} by `operant autotune` on {machine['date']}: "
-        f"{' '.join(chosen) or 'as configured'}",
-        *map(line_of, tried),
-    ]
-
-
-def write_config(path: Path, config: TrainConfig, comment: Sequence[str]) -> None:
-    """A configuration as a TOML file. Raises UsageError."""
+def write_config(path: Path, config: TrainConfig, head: str) -> None:
+    """Write a configuration as a TOML file below a comment. Raises UsageError."""
     import tomli_w
 
     from ..shared.text.harmless import harmless, harmless_toml
 
-    values = config.model_dump(mode="json", exclude_none=True)
+    values: dict[str, Any] = config.model_dump(mode="json", exclude_none=True)
     if (workers := values.get("workers")) and workers["num_workers"] != "auto":
         # A preset's are capped; those of a file are refused where there are not as many cores.
         workers["num_workers"] = config.table("workers").plan(config.num_envs).num_workers
-    head = "".join(f"# {harmless(line)}\n" for line in comment)
     try:
         with path.open("x") as file:
-            file.write(f"{head}\n{harmless_toml(tomli_w.dumps(values))}")
+            file.write(f"# {harmless(head)}\n\n{harmless_toml(tomli_w.dumps(values))}")
     except OSError as error:
         raise UsageError(f"--output {path}: {error.strerror}") from None

@@ -1,8 +1,7 @@
-"""Measuring sides in turn, so that what a machine does over time hits all of them."""
+"""Measures sides in turn, so that what a machine does over time hits all of them."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import os
 import platform
@@ -12,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-
-import psutil
 
 
 @dataclass
@@ -75,32 +72,6 @@ def timed(work: Callable[[], int], seconds: float) -> Sample:
         elapsed_s = time.perf_counter() - start
         if elapsed_s >= seconds:
             return Sample(env_steps, elapsed_s)
-
-
-class BusyCores:
-    """Counts how many of this process's cores other programs use, from its creation on."""
-
-    def __init__(self) -> None:
-        self._begun_s, self._before_s = time.perf_counter(), self._others_s()
-
-    def others(self) -> float:
-        """The average so far. Time that the host takes from a virtual machine counts too."""
-        seconds = time.perf_counter() - self._begun_s
-        return max(0.0, self._others_s() - self._before_s) / max(seconds, 1e-9)
-
-    @staticmethod
-    def _others_s() -> float:
-        cores = psutil.cpu_times(percpu=True)
-        allowed = [cores[core] for core in os.sched_getaffinity(0)]
-        all_s: float = sum(core.user + core.nice + core.system + core.steal for core in allowed)
-        own = psutil.Process()
-        times = [own.cpu_times()]
-        for child in own.children(recursive=True):
-            with contextlib.suppress(psutil.Error):
-                times.append(child.cpu_times())
-        own_s: float = sum(each.user + each.system for each in times)
-        ended_s: float = times[0].children_user + times[0].children_system
-        return all_s - own_s - ended_s
 
 
 def summary(values: Sequence[float]) -> dict[str, float]:

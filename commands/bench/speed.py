@@ -28,8 +28,6 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
                          help="Measurements of each side, alternating."),
             click.option("--seconds", type=NumberRange(0, 3600), default=2.0,
                          show_default=True, help="Minimum length of each measurement."),
-            click.option("--against", metavar="NAMES",
-                         help="Other libraries to measure too, as in gymnasium,stable-baselines3."),
             click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         )
     ):  # fmt: skip
@@ -66,7 +64,6 @@ def run(
     num_envs: int | None,
     repeats: int,
     seconds: float,
-    against: str | None,
     as_json: bool,
 ) -> int:
     import torch
@@ -76,7 +73,6 @@ def run(
     from ...trainer.machine.main_memory import keep_freed_memory
     from ..helpers.output import print_json
     from .measuring import alternate, machine, versions
-    from .peers import peer_sides
     from .sides import own_sides
 
     keep_freed_memory()  # as training does
@@ -84,8 +80,6 @@ def run(
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
     chosen = load_runnable(config, overrides)
     place = plan(chosen, this_machine()).device
-    names = [name.strip() for name in (against or "").split(",") if name.strip()]
-    sides = [*own_sides(bench, chosen, torch.device(place)), *peer_sides(names, bench, chosen)]
     answer = {
         "bench": bench,
         "env": chosen.env,
@@ -93,8 +87,8 @@ def run(
         "num_envs": chosen.num_envs,
         "rollout_steps": chosen.rollout_steps,
         "repeats": repeats,
-        "machine": {**machine(), **versions("torch", "numba", "numba-cuda", *names)},
-        "results": alternate(sides, repeats, seconds),
+        "machine": {**machine(), **versions("torch", "numba", "numba-cuda")},
+        "results": alternate(own_sides(bench, chosen, torch.device(place)), repeats, seconds),
     }
     if as_json:
         print_json(answer)

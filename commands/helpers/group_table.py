@@ -185,8 +185,8 @@ def _columns(run: Run, metrics: set[str]) -> dict[str, Floats]:
     """These metrics of a run and its env steps, row by row; of a run on another machine, what its
     page keeps. Empty if there is nothing to read.
     """
+    from ...monitor.export.rows import columns_of
     from ...monitor.remote.remote_run import RemoteRun
-    from .trial_run import columns_of
 
     if isinstance(run, RunElsewhere):
         history = RemoteRun(run.remote).history_once()

@@ -279,16 +279,14 @@ def begun(
     prepare: Callable[[int], Prepared],
     launch: Launch | None = None,
     *,
-    stops_with_us: bool = False,
     own_code_of: Callable[[TrainConfig], bytes] = lambda _: b"",
 ) -> tuple[Prepared, subprocess.Popen[bytes]]:
     """Start the trainer of a new run in a process of its own; return the prepared run and the
     process.
 
-    The trainer starts other ranks as `launch` describes. With `stops_with_us` it stops in good
-    order when this process ends, for whatever reason. `own_code_of` pickles an environment and a
-    network that only this process knows. The caller releases the run's lock once the trainer holds
-    its own. Raises UsageError if this Python cannot start another.
+    The trainer starts other ranks as `launch` describes. `own_code_of` pickles an environment and
+    a network that only this process knows. The caller releases the run's lock once the trainer
+    holds its own. Raises UsageError if this Python cannot start another.
     """
     python = python_program()
     if python is None:
@@ -303,8 +301,6 @@ def begun(
     listener = launch.listener if launch else None
     if launch:
         arguments.append(f"--launch={launch.as_argument()}")
-    if stops_with_us:
-        arguments.append("--stops-with-standard-input")
     passed = [listener.fileno()] if listener else []
     with contextlib.ExitStack() as closes:
         console = closes.enter_context(os.fdopen(open_to_append(run.console_path()), "ab"))
@@ -316,7 +312,7 @@ def begun(
             arguments.append(f"--own-code={file.fileno()}")
         process = subprocess.Popen(
             [python, "-P", "-m", "operant.commands.helpers.trainer_process", *arguments],
-            stdin=subprocess.PIPE if stops_with_us else subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=console,
             start_new_session=True,

@@ -1,7 +1,7 @@
 """The process of a detached run: `python -m operant.commands.helpers.trainer_process FOLDER`.
 
 It is given a prepared run folder and, to resume, the publish number of its newest checkpoint; and
-the ranks that it is to start, as `Launch` has them. It may stop with who started it.
+the ranks that it is to start, as `Launch` has them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ import argparse
 import atexit
 import os
 import pickle
-import signal
 import sys
-import threading
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from ...shared.console.capture import start_console
 from ...shared.processes.lock import RunLock
 from ...shared.runs.run_folder import Run
 from ...shared.runs.session import warn_on_stderr
-from ...trainer.running.signals import Received, stop_requests
+from ...trainer.running.signals import stop_requests
 from .following_rank import ended_at_once
 
 
@@ -28,7 +26,6 @@ def main(
     folder: str,
     resume_publish: int | None = None,
     launch: str = "",
-    stops_with_standard_input: bool = False,
     own_code: int | None = None,
 ) -> int:
     run = Run(Path(folder))
@@ -38,8 +35,6 @@ def main(
         # Before anything else prints, so that it is masked; up to the traceback of an error here.
         if console := start_console(run.console_path(), warn_on_stderr):
             atexit.register(console.stop)
-        if stops_with_standard_input:
-            stop_with_standard_input(received)
         from ...trainer.config.from_values import make_config
         from ...trainer.config.stored_code import check_stored_code
         from ..ranks.launch import Launch
@@ -71,24 +66,11 @@ def take_own_code(file: int) -> None:
         take_pickled(pickled.read())
 
 
-def stop_with_standard_input(received: Received) -> None:
-    """Stop in good order when standard input is closed, unless a stop was requested before."""
-
-    def watch() -> None:
-        while os.read(sys.stdin.fileno(), 4096):
-            pass
-        if not received:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, name="starter", daemon=True).start()
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--resume-publish", type=int)
     parser.add_argument("--launch", default="")
-    parser.add_argument("--stops-with-standard-input", action="store_true")
     parser.add_argument("--own-code", type=int)
     return parser.parse_args()
 

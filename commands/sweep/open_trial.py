@@ -9,31 +9,27 @@ from dataclasses import dataclass
 import numpy as np
 from optuna.trial import Trial
 
+from ...monitor.export.rows import columns_of
 from ...shared.errors import PageError
+from ...shared.page.history import Floats
 from ...shared.runs.run_folder import Run, make_run_id
 from ...shared.runs.sweep_table import SweepObjective
-from ..helpers.trial_run import (
-    LEARNING,
-    PAUSES,
-    Series,
-    TrialRun,
-    columns_of,
-    iterations_of,
-    mean_up_to,
-)
 from .definition import SECONDS, Definition
 from .parameters import Value
+from .trial_run import TrialRun
 
 # Attributes of a trial in the journal.
 RUNS, SCORES, MESSAGE, MACHINE = "runs", "scores", "message", "machine"
+LEARNING = "time/learn_s"  # only the rows of iterations have this metric
+PAUSES = ("time/evaluate_s", "time/checkpoint_s")  # phases in which nothing is trained
 
 
 @dataclass(frozen=True)
 class Scores:
     """The rows of a run, as far as a sweep wants to know them."""
 
-    env_steps: Series
-    columns: dict[str, Series]
+    env_steps: Floats
+    columns: dict[str, Floats]
 
     def at(self, metric: str, env_steps: float) -> float:
         """The mean of the last tenth before that many env steps; the newest value where there is
@@ -54,8 +50,23 @@ class Scores:
 
     def seconds(self) -> float:
         """Seconds of training: no evaluations, no saving, no first iteration, which compiles."""
-        _, train_s = iterations_of(self.columns)
-        return float(train_s[-1]) if len(train_s) > 1 else math.nan
+        iterations = np.flatnonzero(~np.isnan(self.columns.get(LEARNING, np.zeros(0))))
+        if len(iterations) < 2:
+            return math.nan
+        elapsed_s = self.columns["elapsed_s"][iterations]
+        pauses = [self.columns[name][iterations[1:]] for name in PAUSES if name in self.columns]
+        return float(elapsed_s[-1] - elapsed_s[0] - sum(map(np.nansum, pauses)))
+
+
+def mean_up_to(place: Floats, score: Floats, end: float) -> float:
+    """The mean of the scores in the last tenth before `end` along `place`, both [R]. If there are
+    none, the newest score before it; NaN if there is no score at all.
+    """
+    known = (place <= end) & ~np.isnan(score)
+    among = known & (place > 0.9 * end)
+    if among.any():
+        return float(score[among].mean())
+    return float(score[known][-1]) if known.any() else math.nan
 
 
 def scores_of(run: Run, objectives: Iterable[SweepObjective]) -> Scores:

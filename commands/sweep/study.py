@@ -4,12 +4,10 @@ which parameters matter.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import optuna
 from optuna.distributions import (
@@ -36,70 +34,32 @@ STUDY, SEARCHED = "sweep", "searched"  # its name, and an attribute of a study t
 DRIVERS = {"psycopg": "'psycopg[binary]'", "MySQLdb": "mysqlclient"}  # packages of modules
 MIN_FINISHED = 5  # trials before anything is said about what matters
 WARM_UP_MARKS = 1  # in which no trial is pruned
-
-
-class JournalLock:
-    """Lets one process at a time write to a journal, as Optuna asks for it.
-
-    A kernel lock, which a killed process loses; Optuna's own would be waited for. What a process
-    that was killed, or a full disk, left of its last line goes first: with the next line behind it
-    the whole journal could not be read any more.
-    """
-
-    def __init__(self, journal: Path) -> None:
-        self._journal = journal
-        self._fd = -1
-
-    def acquire(self) -> bool:
-        path = self._journal.with_name(f"{self._journal.name}.lock")
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            drop_half_line(self._journal)
-        except BaseException:
-            os.close(fd)
-            raise
-        self._fd = fd
-        return True
-
-    def release(self) -> None:
-        os.close(self._fd)
-        self._fd = -1
-
-
-class SharedJournalLock(JournalFileOpenLock):
-    """The lock of a journal on a disk that machines share: such a disk may have no kernel locks.
-    After a process was killed while it wrote, the others wait 30 seconds.
-    """
-
-    def acquire(self) -> bool:
-        super().acquire()
-        drop_half_line(Path(self._lock_file.removesuffix(".lock")))
-        return True
-
-
-def drop_half_line(journal: Path) -> None:
-    """Cut off what stands behind the last whole line."""
-    with os.fdopen(os.open(journal, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW), "rb+") as file:
-        end = size = file.seek(0, os.SEEK_END)
-        while end:
-            start = max(0, end - 4096)
-            file.seek(start)
-            place = file.read(end - start).rfind(b"\n")
-            end = start + place + 1 if place >= 0 else start
-            if place >= 0:
-                break
-        if end < size:
-            file.truncate(end)
+LOCK_GRACE_S = 30  # after which a journal is taken from a process that was killed while it wrote
 
 
 def _storage(sweep: Sweep, shared: str) -> BaseStorage | str:
-    """The sweep's journal, or what `--storage` names."""
+    """The sweep's journal, or the storage that `--storage` names."""
     if "://" in shared:
         return shared
     path = Path(shared) / f"{sweep.name}.log" if shared else sweep.journal_path
-    lock: Any = SharedJournalLock(str(path)) if shared else JournalLock(path)
+    lock = JournalFileOpenLock(str(path), LOCK_GRACE_S)
+    if path.exists():
+        lock.acquire()
+        try:
+            _drop_half_line(path)
+        finally:
+            lock.release()
     return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
+
+
+def _drop_half_line(journal: Path) -> None:
+    """Cut off a last line without an end, such as a full disk leaves: Optuna cannot read a journal
+    with another line behind it.
+    """
+    written = journal.read_bytes()
+    end = written.rfind(b"\n") + 1
+    if end < len(written):
+        os.truncate(journal, end)
 
 
 def open_study(sweep: Sweep, definition: Definition) -> optuna.Study:

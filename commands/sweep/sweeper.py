@@ -13,11 +13,11 @@ from ...shared.errors import ConfigError
 from ...shared.runs.run_folder import Run, runs_folder
 from ...shared.runs.status import trainer_of
 from ...shared.runs.sweep_folder import Sweep
-from ..helpers.trial_run import TrialRun
 from .definition import Definition
 from .found_table import Going, TableWriter, line_of
 from .open_trial import MACHINE, MESSAGE, RUNS, OpenTrial
 from .study import ask, asked_before
+from .trial_run import TrialRun
 
 LOOK_EVERY_S = 0.2
 WRITE_EVERY_S = 1.0  # where nothing but progress is new

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..helpers.html_page import (
+from .costs import costs_line
+from .html_page import (
     COLOURS,
     HEIGHT,
     MARGIN,
@@ -23,7 +24,6 @@ from ..helpers.html_page import (
     table,
     write_page,
 )
-from .costs import costs_line
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes

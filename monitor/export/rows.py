@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ...shared import History, Metric, MetricsReader, PageError
-from ...shared.page.history import Integers
+from ...shared.page.history import Floats, Integers
 from ...shared.page.row_ring import publish_of
 from ...shared.rows.row_blob import CHUNK_ROWS
 from ...shared.rows.row_file_reader import RowFileReader
-from ...shared.rows.rows import HEADS, RowBatch, batch_of
+from ...shared.rows.rows import ELAPSED_NS, HEADS, RowBatch, batch_of
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import open_page
 
@@ -140,3 +140,29 @@ class ExportedRows:
 
 def _with_spread(metric: Metric) -> list[Metric]:
     return [metric, *(replace(metric, name=f"{metric.name}.{end}") for end in ("min", "max"))]
+
+
+def columns_of(run: Run, names: Collection[str]) -> dict[str, Floats]:
+    """The metrics of a run among `names`, with `env_steps` and `elapsed_s`: one number per row, NaN
+    in rows without the metric.
+    """
+    rows = ExportedRows(run)
+    try:
+        parts = list(_columns(rows, names))
+    finally:
+        rows.close()
+    return {
+        name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else {})
+    }
+
+
+def _columns(rows: ExportedRows, names: Collection[str]) -> Iterator[dict[str, Floats]]:
+    wanted = [(place, each.name) for place, each in enumerate(rows.metrics) if each.name in names]
+    for batch in rows:
+        values = np.full((len(rows.metrics), len(batch)), np.nan)
+        values[batch.places] = batch.values
+        yield {
+            **{name: values[place].copy() for place, name in wanted},
+            "env_steps": batch.env_steps.astype(np.float64),
+            "elapsed_s": batch.heads[ELAPSED_NS] / 1e9,
+        }

@@ -79,7 +79,7 @@ def test_names_tags_and_states_are_offered(complete):
 
 def test_environments_and_presets_are_offered_then_overlays_then_files(complete):
     offered = [*ALL_ENV_NAMES, *preset_names()]
-    assert complete("train ") == complete("bench compare ") == offered
+    assert complete("train ") == complete("bench train ") == offered
     assert complete("train pendulum --algorithm s") == ["sac"]
     assert "sac.gamma=" in complete("train pendulum --algorithm sac --set sac.ga")
     assert "pendulum_sac" in complete("train --config pend")
@@ -113,7 +113,7 @@ def test_themes_and_metrics_are_offered(complete):
     run, lock = create_run("test", {}, rank=0)
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss/value": 1.0, "episode/return": 2.0}, 1, 10)
-    assert complete("bench compare --score lo") == ["loss/value"]
+    assert complete("sweep cart_pole --minimize lo") == ["loss/value"]
     session.close("finished", 0)
 
 

@@ -36,8 +36,7 @@ case "$*" in
   "sweep status"*) ;;
   sweep*) set -- "$@" --trials 2 $short=2048 ;;
   "bench env"*|"bench train"*) set -- "$@" --repeats 1 --seconds 0.05 ;;
-  "bench compare"*) set -- "$@" --repeats 1 --env-steps 16384 ;;
-  autotune*) set -- "$@" --seconds 0.05 --score-env-steps 0 ;;
+  autotune*) set -- "$@" --seconds 0.05 ;;
 esac
 exec {sys.executable} -m operant "$@"
 """

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from gymnasium.envs import registration
 from optuna.trial import TrialState
 
+from operant.commands.sweep import study as optunas
 from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
 from operant.commands.sweep.found_table import Going, TableWriter, line_of
-from operant.commands.sweep.open_trial import SCORES
+from operant.commands.sweep.open_trial import SCORES, Scores, mean_up_to
 from operant.commands.sweep.parameters import Parameter, parse_parameter
-from operant.commands.sweep.study import ask, asked_before, drop_half_line, enqueue, open_study
+from operant.commands.sweep.study import ask, asked_before, enqueue, open_study
 from operant.commands.sweep.sweeper import Sweeper
 from operant.shared.errors import RunFolderError, UsageError
 from operant.shared.runs.sweep_folder import new_sweep
@@ -148,13 +150,13 @@ def test_a_table_that_cannot_be_written_ends_no_sweep(sweep, monkeypatch):
     assert sweep.table().count("finished") == 1
 
 
-@pytest.mark.parametrize("text", [b"", b"\n", b"a\nb\n", b"a\n" * 5000, b"x" * 9000 + b"\n"])
-def test_whole_lines_stay(tmp_path, text):
-    path = tmp_path / "journal"
-    for end in (b"", b"half", b"h" * 9000):
-        path.write_bytes(text + end)
-        drop_half_line(path)
-        assert path.read_bytes() == text
+@pytest.mark.slow
+def test_a_process_that_was_killed_while_it_wrote_is_not_waited_for_for_ever(sweep, monkeypatch):
+    monkeypatch.setattr(optunas, "LOCK_GRACE_S", 3)
+    definition = definition_of()
+    open_study(sweep, definition)
+    sweep.journal_path.with_name("journal.log.lock").touch()
+    assert ask(open_study(sweep, definition), definition.parameters).number == 0
 
 
 def test_a_trial_that_another_process_began_has_the_same_values(sweep):
@@ -259,3 +261,23 @@ def test_a_trial_that_ties_is_as_good_as_the_best(sweep):
     assert first.startswith("trial 0: 1.000, the best so far;")
     assert second.startswith("trial 1: 1.000, as good as trial 0;")
     assert third.startswith("trial 2: 2.000, the best so far;")
+
+
+def test_a_score_from_before_the_last_tenth_is_better_than_none():
+    env_steps, score = np.array([1.0, 2.0, 3.0]), np.array([5.0, 6.0, np.nan])
+    assert mean_up_to(env_steps, score, 3.0) == 6.0
+    assert mean_up_to(env_steps, score, 1.2) == 5.0
+    assert np.isnan(mean_up_to(env_steps, score, 0.5))
+
+
+def test_seconds_of_training_are_those_of_iterations_without_pauses_from_the_end_of_the_first():
+    nan = np.nan
+    columns = {
+        "elapsed_s": np.array([30.0, 31.0, 36.0, 40.0]),
+        "time/learn_s": np.array([20.0, nan, 1.0, 1.0]),  # the second row is no iteration
+        "time/evaluate_s": np.array([0.0, nan, 3.0, 0.0]),
+        "time/checkpoint_s": np.array([0.0, nan, nan, 0.5]),
+    }
+    assert Scores(columns["elapsed_s"], columns).seconds() == 6.5  # 40 - 30 - 3 - 0.5
+    first = {name: column[:2] for name, column in columns.items()}
+    assert np.isnan(Scores(first["elapsed_s"], first).seconds())

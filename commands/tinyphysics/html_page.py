@@ -24,8 +24,8 @@ svg { width: 100%; height: auto } text { font: 12px system-ui, sans-serif; fill:
 """
 
 
-def write_page(path: Path, title: str, body: Iterable[str], option: str = "--report") -> None:
-    """Write a page. Raises UsageError, which names the `option` that the path is from."""
+def write_page(path: Path, title: str, body: Iterable[str]) -> None:
+    """Write a page. Raises UsageError."""
     text = "\n".join(body)
     page = (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
@@ -36,7 +36,7 @@ def write_page(path: Path, title: str, body: Iterable[str], option: str = "--rep
     try:
         path.write_text(page)
     except OSError as error:
-        raise UsageError(f"{option} {path}: {error.strerror}") from None
+        raise UsageError(f"--report {path}: {error.strerror}") from None
 
 
 def _escaped(text: str) -> str:
@@ -56,16 +56,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
 
 
-def ends(
-    low: float, high: float, top: str, *, height: int = HEIGHT, top_y: int = MARGIN - 8
-) -> str:
+def ends(low: float, high: float, top: str) -> str:
     """The horizontal axis from `low` to `high`, and above the chart what the vertical one is."""
-    y = height - MARGIN
+    y = HEIGHT - MARGIN
     return (
         f'<line x1="{MARGIN}" y1="{y}" x2="{WIDTH - MARGIN}" y2="{y}" stroke="#c5ced8"/>'
         f'<text x="{MARGIN}" y="{y + 16}">{low:.4g}</text>'
         f'<text x="{WIDTH - MARGIN}" y="{y + 16}" text-anchor="end">{high:.4g}</text>'
-        f'<text x="{MARGIN}" y="{top_y}">{_escaped(top)}</text>'
+        f'<text x="{MARGIN}" y="{MARGIN - 8}">{_escaped(top)}</text>'
     )
 
 
@@ -78,12 +76,10 @@ def legend(entries: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def polyline(points: Iterable[tuple[float, float]], colour: str, width: float = 1.3) -> str:
+def polyline(points: Iterable[tuple[float, float]], colour: str) -> str:
     coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return (
-        f'<polyline points="{coordinates}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
-    )
+    return f'<polyline points="{coordinates}" fill="none" stroke="{colour}" stroke-width="1.3"/>'
 
 
-def svg(parts: Iterable[str], height: int = HEIGHT) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height}" role="img">{"".join(parts)}</svg>'
+def svg(parts: Iterable[str]) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
