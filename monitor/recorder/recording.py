@@ -78,7 +78,7 @@ class Recorder:
         """`lock` is that of the recorder: through it the ranks' are asked for. `own_settings` are
         those of the user, whom `tell` tells.
         """
-        self._run, self._lock, self._every_s = run, lock, settings.every_s
+        self._run, self._lock = run, lock
         self._sinks, self._complain = sinks, complain
         self._events = EventsFile(run.events_path)
         self._news = News(run, settings.alerts, self._events, own_settings, self._tell)
@@ -217,7 +217,6 @@ class Recorder:
             self._ranks[number] = RankRecorder(
                 self._run,
                 number,
-                self._every_s,
                 self._events,
                 is_alive=is_alive,
                 sinks=self._sinks,

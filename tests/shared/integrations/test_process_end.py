@@ -158,7 +158,7 @@ def test_the_state_is_ended_where_the_exit_code_is_not_heard(way, tmp_path, seen
 
 RECORDED = """
 run.flush()
-while not os.path.exists(os.path.join(run.dir, "metrics.csv")):
+while not os.path.exists(os.path.join(run.dir, "rows.sqlite")):
     time.sleep(0.01)
 """
 
@@ -310,7 +310,7 @@ def test_the_recorder_knows_the_exit_codes_of_processes_of_multiprocessing(
     method, ending, state, tmp_path, run_script, seen, recorded
 ):
     script = tmp_path / "script.py"
-    wait = RECORDED.replace("metrics.csv", "metrics.1.csv").replace("\n", "\n    ")
+    wait = RECORDED.replace("rows.sqlite", "rows.1.sqlite").replace("\n", "\n    ")
     script.write_text(PROCESS.format(method=method, ending=wait + ending))
     done = run_script(f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')")
     assert done.returncode == 0, done.stderr
