@@ -1,8 +1,8 @@
-"""How much the console slows down training, and how much of a core the relay and the monitor use.
+"""How much the console slows down training, and how much of a core its keeper and the monitor use.
 
 The speed of training is that of `operant train cart_pole_ppo --json` with a console and without,
-alternating. The shares of a core are those of the relay and of a monitor in a terminal of 120 x 40,
-beside a process that prints 1,000 lines a second into a terminal and publishes 10 times a second;
+alternating. The shares of a core are those of the keeper and of a monitor in a terminal of 120 x
+40, beside a process that prints 1,000 lines a second into a terminal and publishes 10 times a second;
 the monitor once with the console pane and once without.
 
     python benchmarks/console_cost.py [--repeats 5] [--seconds 20] [--per-s 1000] [--json FILE]
@@ -50,12 +50,12 @@ def env_steps_per_s(console: str, num_env_steps: float) -> float:
     return float(json.loads(done.stdout)["env_steps_per_s"])
 
 
-def relay_of(home: str) -> int:
+def keeper_of(home: str) -> int:
     """The process that keeps the console of the only run in `home`."""
     while True:
         for folder in Path("/proc").glob("[0-9]*"):
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"operant.shared.console.relay" in words and home.encode() in b" ".join(words):
+            if b"operant.shared.console.capture" in words and home.encode() in b" ".join(words):
                 return int(folder.name)
         time.sleep(0.1)
 
@@ -94,9 +94,9 @@ def main() -> None:
         command = [sys.executable, "-c", PRINTS, str(arguments.per_s)]
         with subprocess.Popen(command, stdout=theirs, stderr=theirs) as process:
             drain(ours)
-            use = CoreUse(relay_of(home))
+            use = CoreUse(keeper_of(home))
             time.sleep(arguments.seconds)
-            shares["relay"] = use.fraction()
+            shares["keeper"] = use.fraction()
             for name, panes in (("with", ["charts", "console"]), ("without", ["charts", "time"])):
                 shares[f"monitor {name} console"] = monitor_fraction(
                     panes, Path(home), arguments.seconds
