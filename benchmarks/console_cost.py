@@ -2,8 +2,8 @@
 
 The speed of training is that of `operant train cart_pole_ppo --json` with a console and without,
 alternating. The shares of a core are those of the keeper and of a monitor in a terminal of 120 x
-40, beside a process that prints 1,000 lines a second into a terminal and publishes 10 times a second;
-the monitor once with the console pane and once without.
+40, beside a process that prints 1,000 lines a second into a terminal and publishes 10 times a
+second; the monitor once with the console pane and once without.
 
     python benchmarks/console_cost.py [--repeats 5] [--seconds 20] [--per-s 1000] [--json FILE]
 """
