@@ -47,7 +47,7 @@ def recording(seconds: float, per_s: float) -> dict[str, float]:
     pid = recorder_of(run)
     walks = np.random.default_rng(1).normal(size=(int(seconds * per_s) + 1, len(NAMES))).cumsum(0)
     session.metrics.publish(dict(zip(NAMES, walks[0].tolist(), strict=True)), 1, 100)
-    while not run.metrics_path().exists():
+    while not run.rows_path().exists():
         time.sleep(0.01)
     use, began = CoreUse(pid), time.perf_counter()
     for number in range(1, len(walks)):

@@ -27,8 +27,8 @@ _MOST_BYTES = 1 << 16  # of a line at once: another program may have written it
 def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank: int) -> None:
     """Print what the process of RUN printed, a time (UTC) in front of each line.
 
-    Default: the latest run. Secrets are masked. Of long output the first and the last part are
-    kept. `operant console RUN > FILE` exports it.
+    Default: the latest run. Secrets are masked. Of long output the last part is kept.
+    `operant console RUN > FILE` exports it.
     """
     from ..monitor.session.hang_up import waited_for_hang_up
     from ..shared.runs.status import read_status
@@ -75,8 +75,7 @@ class _Printed:
                     break
                 self._offset, self._newest = file.tell(), line
                 text = line.decode("utf-8", "replace").rstrip("\n")
-                if text.strip():  # at the end of a file that is being written there may be spaces
-                    click.echo(harmless(text.expandtabs(4)).rstrip())
+                click.echo(harmless(text.expandtabs(4)).rstrip())
         sys.stdout.flush()
 
     def _place_in(self, file: BinaryIO) -> int:
@@ -84,7 +83,8 @@ class _Printed:
         from ..shared.console.console_file import LAST_BYTES
 
         status = os.fstat(file.fileno())
-        is_first, is_same = not self._inode, status.st_ino == self._inode
+        is_first = not self._inode
+        is_same = status.st_ino == self._inode and status.st_size >= self._offset
         self._inode = status.st_ino
         if is_same or (is_first and self._num_lines is None):
             return self._offset

@@ -9,7 +9,6 @@ import click
 
 from ..shared.runs.recorder_process import SINK_PACKAGES
 from .helpers.choosing_a_run import chosen_run, run_argument
-from .helpers.numbers import NumberRange
 
 
 @click.command("record")
@@ -20,18 +19,11 @@ from .helpers.numbers import NumberRange
     type=click.Choice(list(SINK_PACKAGES)),
     help="Send the rows to this sink too; may be repeated.",
 )
-@click.option(
-    "--every",
-    "every_s",
-    type=NumberRange(0.1, 3600),
-    metavar="SECONDS",
-    help="Seconds between rows.",
-)
 @click.option("--prometheus-port", type=click.IntRange(1, 65535), help="The port for Prometheus.")
 @click.option("--prometheus-address", help="Where Prometheus may connect. Default: 127.0.0.1.")
 @click.option("--beside", is_flag=True, hidden=True, help="Started by the run itself.")
 def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None:
-    """Save a run's numbers to disk until it ends: metrics.csv, events.log and a copy of its page.
+    """Save a run's numbers to disk until it ends: rows.sqlite, events.log and a copy of its page.
 
     Every run starts a recorder of its own. Use this command if that recorder was killed; it
     continues where the old one stopped. For a run that has ended, it writes what is missing.

@@ -130,7 +130,7 @@ def test_a_recorder_imports_numpy_and_what_it_was_asked_for_and_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert run.metrics_path().exists()
+    assert run.rows_path().exists()
     heavy = {"torch", "textual", "rich", "numba", "pandas", "pydantic"}
     sinks = {"tensorboard", "wandb", "prometheus_client"}
     assert not set(done.stdout.split()) & (heavy | sinks)

@@ -3,7 +3,7 @@
     python tools/deaths.py [--kills 200] [--seed N]
 
 Each is listed as crashed within a second, runs beside it stay listed and running, and its recorder
-has finished the files by itself: the last publish is in metrics.csv, the crash in events.log, the
+has finished the files by itself: the last publish is in rows.sqlite, the crash in events.log, the
 page in the run folder and off memory.
 """
 
@@ -40,11 +40,10 @@ CREATION_S = 0.05  # and every second one at most so long from the moment its ru
 # Publishes for ever, up to a thousand times a second.
 VICTIM = """
 import time
-from operant.shared.runs import recorder_process, session
+from operant.shared.runs import session
 from operant.shared.runs.run_folder import create_run
 run, lock = create_run("victim", {}, rank=0)
-session = session.RunSession(run, lock, publish_interval_s=0.1,
-    recorder=recorder_process.RecorderSettings(every_s=0.1))
+session = session.RunSession(run, lock, publish_interval_s=0.1)
 number = 0
 while True:
     number += 1

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 import time
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...monitor.runs.reading.file_tail import FileTail
-from ...shared.console.capture import ConsoleOfChild
+from ...shared.console.capture import NOWHERE, Keeper
 from ...shared.console.console_file import without_time
 from ...shared.errors import OperantError
 from ...shared.processes.python_program import python_program
@@ -52,15 +52,18 @@ class StartedRank:
         self.console_path = run.console_path(self.rank)
         self._lines = FileTail(self.console_path)
         self._num_old_lines = len(self._lines.read())
-        self._console = _console(self.console_path)
+        self._keeper: Keeper | None = None  # training does not need one
         self.is_ended_by_us = False
         # Rank 0 sends the configuration when they meet.
         first_line = task("train", place=asdict(member.place), split=split)
         self._process, self._why_not = self._started(first_line)
 
     def _started(self, first_line: bytes) -> tuple[subprocess.Popen[bytes] | None, str]:
-        output = self._console.fd if self._console else subprocess.DEVNULL
+        source, target = os.pipe()
         try:
+            if python_program():
+                self._keeper = Keeper(self.console_path, {source: NOWHERE})
+            output = target if self._keeper else subprocess.DEVNULL
             process = subprocess.Popen(
                 rank_command(self.node),
                 stdin=subprocess.PIPE,
@@ -71,8 +74,8 @@ class StartedRank:
         except OSError as error:
             return None, f"it cannot be started, {error.strerror}"
         finally:
-            if self._console:
-                self._console.close_pipe()
+            os.close(source)
+            os.close(target)
         assert process.stdin
         with contextlib.suppress(BrokenPipeError):  # it has ended: see `why_ended`
             process.stdin.write(first_line)
@@ -90,8 +93,8 @@ class StartedRank:
 
     def said(self) -> list[str]:
         """The last lines that it printed since it was started, after its end."""
-        if self._console:
-            self._console.wait()
+        if self._keeper:
+            self._keeper.wait()
         lines = self._lines.read()[self._num_old_lines :]
         return [without_time(line) for line in lines[-CONSOLE_LINES:]]
 
@@ -210,11 +213,3 @@ def train(
         others.close()
         others.show_failures()
     return exit_code
-
-
-def _console(path: Path) -> ConsoleOfChild | None:
-    """None where there can be none: training does not need it."""
-    python = python_program()
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        return ConsoleOfChild(path, python) if python else None
-    return None

@@ -14,7 +14,6 @@ from ...shared.integrations import process_end
 from ...shared.integrations.current_run import set_current_run
 from ...shared.integrations.logged_run import LoggedRun
 from ...shared.integrations.process_end import Ending
-from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import create_run, make_run_id
 from ...shared.runs.session import RunSession
 from ..recorder.events_file import EventsFile
@@ -76,7 +75,6 @@ class ImportedRun(LoggedRun):
         self._recorder = RankRecorder(
             session.run,
             0,
-            RecorderSettings.every_s,
             EventsFile(session.run.events_path),
             is_alive=lambda: self.is_open,
             complain=lambda text: self._warn_once(text, text),

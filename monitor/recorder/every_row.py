@@ -16,7 +16,7 @@ from ...shared.rows.row_tables import LOST_EVENTS
 from ...shared.rows.rows import batch_of
 from ...shared.runs.run_folder import Run
 from .page_watch import Page
-from .rows import Row
+from .rows import Row, row_of
 
 LAST_EVENT = "last_event"
 
@@ -58,20 +58,12 @@ class RowDrain:
         ring_bytes = reader.header.layout["ROWS"].size_bytes
         return reader.num_new_row_bytes(self._position) > ring_bytes // 8
 
-    @property
-    def has_rows(self) -> bool:
-        """Whether the page has single rows."""
-        return self._page is not None
-
     def take(self, notes: Mapping[str, str | int] = {}) -> int:
         """Append the rows that the file does not have, and `notes`; return the number of rows."""
         if self._page is None:
             return 0
-        if not self._is_begun:
-            self._settle(self._page)
-        reader = self._page.reader
+        last, reader = self.last_publish(), self._page.reader
         file, ring = self._opened(), reader.rows(self._position)
-        last = file.last_publish
         records = [record for record in ring.records if publish_of(record) > last]
         if records:
             num_lost = publish_of(records[-1]) - last - len(records) + file.count("num_lost")
@@ -84,9 +76,11 @@ class RowDrain:
         self._position = ring.position
         return len(records)
 
-    def has_all(self, publish: int) -> bool:
-        """Whether the file has the rows up to this publish of the page."""
-        return self._is_begun and self._opened().last_publish == publish
+    def last_publish(self) -> int:
+        """The publish of this page up to which the file has the rows."""
+        if self._page and not self._is_begun:
+            self._settle(self._page)
+        return self._opened().last_publish
 
     def note(self, notes: Mapping[str, str | int]) -> None:
         """Save `notes` in the file."""
@@ -130,11 +124,7 @@ TAKEN_EVERY_S = 1.0  # at least; sooner when much waits
 class RowTaker(Protocol):
     """Where rows go beside the file."""
 
-    def write(self, rank: int, rows: Sequence[Row]) -> None: ...
-
-    def write_newest(self, rank: int, rows: Sequence[Row]) -> None: ...
-
-    def rows_came(self, rank: int, path: Path) -> None: ...
+    def rows_came(self, rank: int, path: Path, newest: Row) -> None: ...
 
     def notes(self, rank: int) -> dict[str, str]: ...
 
@@ -149,41 +139,37 @@ class EveryRow:
     ) -> None:
         self._path, self._rank, self._sinks, self._now = run.rows_path(rank), rank, sinks, now
         self._drain = RowDrain(self._path)
+        self._page: Page | None = None
         self._taken_s = float("-inf")
         self._are_sinks_notified = False  # whether sinks have the rows of a former recorder
 
     def begin(self, page: Page) -> None:
         """Go on with `page`."""
+        self._page = page
         self._drain.begin(page)
         self._taken_s = float("-inf")
 
-    def take_if_due(self) -> None:
-        if self._now() - self._taken_s >= TAKEN_EVERY_S or self._drain.is_due():
-            self._taken_s = self._now()
-            self._take()
+    def is_due(self) -> bool:
+        return self._now() - self._taken_s >= TAKEN_EVERY_S or self._drain.is_due()
 
     def take_all(self) -> None:
-        while self._take():
+        while self.take():
             pass
 
-    def _take(self) -> int:
-        """How many rows those were."""
+    def take(self) -> int:
+        """Append the rows that came, and let the sinks know; return the number of rows."""
+        self._taken_s = self._now()
         num_rows = self._drain.take(self._notes())
-        if self._drain.has_rows and (num_rows or not self._are_sinks_notified):
+        are_due = self._sinks and (num_rows or not self._are_sinks_notified)
+        if are_due and self._page and (newest := self._page.reader.read()):
             self._are_sinks_notified = True
             for sink in self._sinks:
-                sink.rows_came(self._rank, self._path)
+                sink.rows_came(self._rank, self._path, row_of(newest))
         return num_rows
 
-    def give_sinks(self, rows: Sequence[Row]) -> None:
-        """Rows of `metrics.csv`: where the page has every row, for those who want the newest."""
-        for sink in self._sinks:
-            write = sink.write_newest if self._drain.has_rows else sink.write
-            write(self._rank, rows)
-
-    def has_all(self, publish: int) -> bool:
-        """Whether the file has the rows up to this publish of the page."""
-        return self._drain.has_all(publish)
+    def last_publish(self) -> int:
+        """The publish of this page up to which the file has the rows."""
+        return self._drain.last_publish()
 
     def num_lost_events(self, numbers: Sequence[int]) -> int:
         """How many messages were overwritten before those with these numbers, which are kept."""

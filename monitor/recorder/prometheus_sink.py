@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
@@ -26,8 +26,6 @@ OWN_NAMES = (
 class PrometheusSink:
     """Serves the newest row of each rank as gauges `operant_<group>_<name>`."""
 
-    takes_every_row = False
-
     def __init__(self, run_id: str, port: int, address: str) -> None:
         """Raises OSError when the port is taken."""
         self._run_id = run_id
@@ -41,9 +39,9 @@ class PrometheusSink:
     def port(self) -> int:
         return int(self._server.server_port)
 
-    def write(self, rank: int, rows: Sequence[Row]) -> None:
+    def take_newest(self, rank: int, row: Row) -> None:
         with self._lock:
-            self._rows[rank] = rows[-1]
+            self._rows[rank] = row
 
     def close(self, is_success: bool) -> None:
         self._server.shutdown()

@@ -26,10 +26,8 @@ from ..runs.reading.alerts import MARK, Alert, alerts_in
 from .alert_watch import AlertWatch
 from .events_file import EventsFile, event_line
 from .every_row import EveryRow, RowTaker
-from .metrics_file import MetricsFile
 from .page_copy import complete_copy, drop_rows, remove_page, update_copy, write_outcome
 from .page_watch import Page, PageWatch
-from .rows import row_of, rows_between
 
 # `struct pidfd_info` of linux/pidfd.h: mask (u64), cgroupid (u64), eleven numbers of processes,
 # users and groups (u32), exit_code (i32). The kernel fills in the fields of `mask` that it knows.
@@ -100,10 +98,8 @@ def outcome_of_exit(code: int, said: Outcome | None, wall_ns: int) -> Outcome | 
 
 
 COPY_EVERY_S = 30.0
-ALERTS_EVERY_S = 2.0
 CRASH_PATIENCE_S = 1.0  # for the exit status of a process that said nothing
 NEVER_S = float("-inf")
-SAME_MOMENT_S = 1e-5  # files hold microseconds
 
 
 class RankAlerts:
@@ -167,7 +163,6 @@ class RankRecorder:
         self,
         run: Run,
         rank: int,
-        every_s: float,
         events: EventsFile,
         *,
         is_alive: Callable[[], bool],
@@ -182,16 +177,15 @@ class RankRecorder:
         """
         self.is_finished = False
         self.is_complete = False  # and all that there was to write is written
-        self._run, self._rank, self._every_s = run, rank, every_s
+        self._run, self._rank = run, rank
         self._events = events
         self._is_alive, self._complain, self._now = is_alive, complain, now
         self._watch = PageWatch(run, rank, now)
         self._is_page_held = False  # by its process's lock, when it was opened
         self._exit: ProcessExit | None = None  # where it may tell the state
-        self._rows: MetricsFile | None = None
         self._every_row = EveryRow(run, rank, sinks, now)
         self._event_number = 0
-        self._row_s = self._copied_s = self._alerts_s = NEVER_S
+        self._copied_s = NEVER_S
         self._alerts = RankAlerts(rank, events, rules, tell)
         self._ended_as: RunStatus | None = None
         self._ended_at: tuple[str, Snapshot | None] = "", None
@@ -211,14 +205,11 @@ class RankRecorder:
             self.is_complete = num_complaints == self._num_complaints
         elif page:
             self._take_events(page)
-            is_row_due = self._now() - self._row_s >= self._every_s
-            # Before each row: the next recorder takes what has a row for decided on.
-            if is_row_due or self._now() - self._alerts_s >= ALERTS_EVERY_S:
-                self._take_alerts(page)
             with self._complaining():
-                self._every_row.take_if_due()
-            if is_row_due:
-                self._take_rows(page)
+                if self._every_row.is_due():
+                    # Before the rows: the next recorder takes those in the file for decided on.
+                    self._take_alerts(page)
+                    self._every_row.take()
             if self._now() - self._copied_s >= COPY_EVERY_S:
                 self._copy(page)
         self.is_finished = not is_alive
@@ -248,7 +239,6 @@ class RankRecorder:
             self._take_alerts(page)
             with self._complaining():
                 self._every_row.take_all()
-            self._take_rows(page)
             self._copy(page)
 
     @property
@@ -287,15 +277,13 @@ class RankRecorder:
             self._take_alerts(page)
             with self._complaining():
                 self._every_row.take_all()
-            self._take_rows(page)
             self._learn_how_it_ended(page)
         self._tell_a_crash(page)
         with self._complaining():
-            self._rows_file().sync()
             if page:
                 complete_copy(self._run, self._rank, page.reader)
                 snapshot = page.reader.read()
-                if snapshot and self._every_row.has_all(snapshot.publish):
+                if snapshot and self._every_row.last_publish() == snapshot.publish:
                     drop_rows(self._run, self._rank)
             # Not if another process goes on with the run by now: it makes a page of this name.
             if not self._is_alive():
@@ -305,9 +293,6 @@ class RankRecorder:
         self._is_page_held = False
         if self._exit is None:
             self._watch.close()
-        if self._rows:
-            self._rows.close()
-            self._rows = None
 
     def note_sent(self) -> None:
         """Keep for the next recorder how far the sinks are that were closed."""
@@ -320,8 +305,7 @@ class RankRecorder:
         """Keep the right page open; a new process's rows follow those that its page holds."""
         with self._complaining():
             if self._watch.look(is_alive):
-                self._event_number, self._row_s, self._copied_s = 0, NEVER_S, NEVER_S
-                self._alerts_s = NEVER_S
+                self._event_number, self._copied_s = 0, NEVER_S
                 self._alerts.begin()
                 page = self._watch.page
                 self._is_page_held = page is not None and is_held(page.reader.fd)
@@ -332,38 +316,6 @@ class RankRecorder:
                 self._exit = ProcessExit(page.reader) if page and follows else None
                 if page:
                     self._every_row.begin(page)
-                self._rewind(page)
-
-    def _rewind(self, page: Page | None) -> None:
-        """Drop the rows of a former process that this one's page does not have either."""
-        if page is None or page.after_publish is None:
-            return
-        rows = self._rows_file()
-        if page.after_publish == 0 and rows.last.wall_s < page.since_wall_s:
-            rows.set_aside()
-        else:
-            rows.truncate_after(page.after_publish, page.since_wall_s)
-
-    def _take_rows(self, page: Page) -> None:
-        """Append what the page has and the file has not: the newest publish, and those before it
-        for the time that nobody recorded.
-        """
-        with self._complaining():
-            file, snapshot = self._rows_file(), page.reader.read()
-            if snapshot is None:
-                return
-            newest = row_of(snapshot)
-            if file.last.publish >= newest.publish:
-                if abs(file.last.wall_s - newest.wall_s) <= SAME_MOMENT_S:
-                    return
-                file.truncate_after(newest.publish - 1)  # of an unknown process
-            rows = [newest]
-            if newest.elapsed_s - file.last.elapsed_s >= 2 * self._every_s:
-                history = page.reader.history()
-                rows = [*rows_between(history, file.last, newest, self._every_s), newest]
-            file.append(rows)
-            self._row_s = self._now()
-            self._every_row.give_sinks(rows)
 
     def _take_events(self, page: Page) -> None:
         with self._complaining():
@@ -383,8 +335,7 @@ class RankRecorder:
     def _take_alerts(self, page: Page) -> None:
         """Decide on the rows that came since the last time, and write down what was found."""
         with self._complaining():
-            self._alerts_s = self._now()
-            self._alerts.take(page, lambda: self._rows_file().last.publish)
+            self._alerts.take(page, self._every_row.last_publish)
 
     def _learn_how_it_ended(self, page: Page) -> None:
         """Ask for the exit status of a process that is gone without a word. One that wrote a
@@ -412,13 +363,7 @@ class RankRecorder:
     def _copy(self, page: Page) -> None:
         with self._complaining():
             self._copied_s = self._now()
-            self._rows_file().sync()
             update_copy(self._run, self._rank, page.reader)
-
-    def _rows_file(self) -> MetricsFile:
-        if self._rows is None:
-            self._rows = MetricsFile(self._run.metrics_path(self._rank))
-        return self._rows
 
     @contextmanager
     def _complaining(self) -> Iterator[None]:

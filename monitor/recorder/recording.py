@@ -96,7 +96,7 @@ class Recorder:
         """`lock` is that of the recorder: through it the run's are asked for. `own_settings` are
         those of the user, whom `tell` tells.
         """
-        self._run, self._lock, self._every_s = run, lock, settings.every_s
+        self._run, self._lock = run, lock
         self._sinks, self._complain = sinks, complain
         self._events = EventsFile(run.events_path)
         self._news = News(run, settings.alerts, self._events, own_settings, self._tell)
@@ -231,7 +231,6 @@ class Recorder:
         return RankRecorder(
             self._run,
             0,
-            self._every_s,
             self._events,
             is_alive=is_alive,
             sinks=self._sinks,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ...shared import Metric
 from ...shared.rows.row_file_reader import RowFileReader
@@ -17,15 +17,28 @@ from ...shared.runs.recorder_process import SINK_PACKAGES, RecorderSettings, lac
 from ...shared.runs.run_folder import Run
 from .rows import Row
 
-QUEUE_ROWS = 1000
 CLOSE_PATIENCE_S = 20.0
 
 
-class BatchTaker(Protocol):
-    """A sink that takes every row."""
+class Sink(Protocol):
+    """One place that takes rows. It is an `EverySink` or a `NewestSink`."""
+
+    def close(self, is_success: bool) -> None:
+        """The run has ended, and whether well; or the recorder ends before it."""
+
+
+@runtime_checkable
+class EverySink(Sink, Protocol):
+    """Takes every row."""
 
     def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
         """Rows that follow those before; their places are those of `metrics`."""
+
+
+class NewestSink(Sink, Protocol):
+    """Takes the newest row, again and again."""
+
+    def take_newest(self, rank: int, row: Row) -> None: ...
 
 
 class SinkFeed:
@@ -37,7 +50,7 @@ class SinkFeed:
         self._row: int | None = None
         self._epoch = 0
 
-    def give(self, sink: BatchTaker) -> None:
+    def give(self, sink: EverySink) -> None:
         """All rows that it has not. Raises PageError when the file cannot be read."""
         with closing(RowFileReader(self._path)) as file:
             if self._row is None:
@@ -65,17 +78,6 @@ def _parsed(noted: Any) -> tuple[int, int]:
         return 0, 0
 
 
-class Sink(Protocol):
-    """One place that takes rows; one that `takes_every_row` is a `BatchTaker` as well."""
-
-    takes_every_row: bool
-
-    def write(self, rank: int, rows: Sequence[Row]) -> None: ...
-
-    def close(self, is_success: bool) -> None:
-        """The run has ended, and whether well; or the recorder ends before it."""
-
-
 class SinkThread:
     """Feeds one sink. An error there is reported once and ends only this sink."""
 
@@ -83,37 +85,29 @@ class SinkThread:
         self, name: str, open_sink: Callable[[], Sink], complain: Callable[[str], None]
     ) -> None:
         self._name, self._open_sink, self._complain = name, open_sink, complain
-        self._work: queue.Queue[Callable[[Sink], None] | None] = queue.Queue(QUEUE_ROWS)
+        self._work: queue.Queue[Callable[[Sink], None] | None] = queue.Queue()
         self._feeds: dict[int, SinkFeed] = {}
-        self._newest: dict[int, Sequence[Row]] = {}
-        # What the thread will look for, once however often it came: what is not needed takes no
-        # memory while a sink hangs.
-        self._is_due: set[tuple[str, int]] = set()
+        self._newest: dict[int, Row] = {}
+        self._is_due: set[int] = set()  # ranks in the queue, each once: a sink may hang
         self._thread = threading.Thread(target=self._feed, name=name, daemon=True)
         self._thread.start()
 
-    def write(self, rank: int, rows: Sequence[Row]) -> None:
-        self._put(lambda sink: sink.write(rank, rows))
-
-    def write_newest(self, rank: int, rows: Sequence[Row]) -> None:
-        """For sinks that have no use for every row."""
-        self._newest[rank] = rows
-
-        def write(sink: Sink) -> None:
-            if not sink.takes_every_row:
-                sink.write(rank, self._newest[rank])
-
-        self._put_once(("newest", rank), write)
-
-    def rows_came(self, rank: int, path: Path) -> None:
-        """There is more in the file of a rank, for sinks that take every row."""
+    def rows_came(self, rank: int, path: Path, newest: Row) -> None:
+        """There are more rows in the file of a rank, of which `newest` is the last."""
         feed = self._feeds.setdefault(rank, SinkFeed(path, rank, self._name))
+        self._newest[rank] = newest
+        if rank in self._is_due:
+            return
+        self._is_due.add(rank)
 
         def give(sink: Any) -> None:
-            if sink.takes_every_row:
+            self._is_due.discard(rank)
+            if isinstance(sink, EverySink):
                 feed.give(sink)
+            else:
+                sink.take_newest(rank, self._newest[rank])
 
-        self._put_once(("every", rank), give)
+        self._work.put(give)
 
     def notes(self, rank: int) -> dict[str, str]:
         """How far the sink is, for the next recorder."""
@@ -121,35 +115,12 @@ class SinkThread:
 
     def close(self, is_success: bool) -> None:
         """Wait for the sink to take what it was given, but not for ever."""
-        self._put(lambda sink: sink.close(is_success))
-        self._put(None)
+        self._work.put(lambda sink: sink.close(is_success))
+        self._work.put(None)
         self._thread.join(CLOSE_PATIENCE_S)
         if self._thread.is_alive() and self._feeds:
             name = self._name
             self._complain(f"{name} is slow: `operant record --to {name}` sends it the rest")
-
-    def _put_once(self, key: tuple[str, int], work: Callable[[Sink], None]) -> None:
-        if key in self._is_due:
-            return
-        self._is_due.add(key)
-
-        def do(sink: Sink) -> None:
-            self._is_due.discard(key)
-            work(sink)
-
-        if not self._put(do):
-            self._is_due.discard(key)
-
-    def _put(self, work: Callable[[Sink], None] | None) -> bool:
-        """Whether the thread will do it."""
-        if not self._thread.is_alive():
-            return False
-        try:
-            self._work.put_nowait(work)
-        except queue.Full:
-            self._complain(f"{self._name} takes no rows; some are lost there")
-            return False
-        return True
 
     def _feed(self) -> None:
         try:

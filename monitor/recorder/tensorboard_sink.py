@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...shared import Metric
@@ -15,31 +13,16 @@ from ...shared.runs.owners import make_private_folder
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ..export.tensorboard import Steps, write_batch
-from .rows import Row
 
 
 class TensorBoardSink:
     """One folder of event files a rank: rank 0 in `folder`, others in a folder below it each."""
-
-    takes_every_row = True
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._writers: dict[int, EventFileWriter] = {}
         self._publishes: dict[int, int] = {}
         self._steps: dict[int, Steps] = {}
-
-    def write(self, rank: int, rows: Sequence[Row]) -> None:
-        writer = self._writer(rank)
-        for row in rows:
-            self._go_back_to(rank, row.publish, row.wall_s, row.step)
-            self._publishes[rank] = row.publish
-            values = [
-                Summary.Value(tag=name, simple_value=value) for name, value in row.written.items()
-            ]
-            summary = Summary(value=values)
-            writer.add_event(Event(wall_time=row.wall_s, step=row.step, summary=summary))
-        writer.flush()
 
     def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
         writer = self._writer(rank)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import wandb
@@ -13,13 +12,11 @@ from ...shared.rows.rows import RowBatch
 from ...shared.runs.owners import make_private_folder
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
-from .rows import Row, rows_of_batch
+from .rows import rows_of_batch
 
 
 class WandbSink:
     """One run there for the run here; other ranks' metrics are `rank1/...`."""
-
-    takes_every_row = True
 
     def __init__(self, run: Run) -> None:
         make_private_folder(run.folder / "wandb")  # of wandb's choice: no link may stand there
@@ -35,13 +32,6 @@ class WandbSink:
         self._defined: set[Metric] = set()
         self._run.define_metric("*", step_metric="step")
 
-    def write(self, rank: int, rows: Sequence[Row]) -> None:
-        prefix = f"rank{rank}/" if rank else ""
-        for row in rows:
-            values = {prefix + name: value for name, value in row.written.items()}
-            about = {"step": row.step, "iteration": row.iteration, "wall_s": row.wall_s}
-            self._run.log({**values, **about})
-
     def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
         prefix = f"rank{rank}/" if rank else ""
         for metric in metrics:
@@ -50,7 +40,10 @@ class WandbSink:
                     prefix + metric.name, step_metric=prefix + metric.step_metric
                 )
                 self._defined.add(metric)
-        self.write(rank, rows_of_batch(batch, metrics))
+        for row in rows_of_batch(batch, metrics):
+            values = {prefix + name: value for name, value in row.metrics.items()}
+            about = {"step": row.step, "iteration": row.iteration, "wall_s": row.wall_s}
+            self._run.log({**values, **about})
 
     def close(self, is_success: bool) -> None:
         self._run.finish(exit_code=0 if is_success else 1)

@@ -47,9 +47,11 @@ def _line(values: dict[str, Any]) -> bytes:
 
 def _moment_as_json(moment: Moment, numbers: dict[str, int]) -> dict[str, Any]:
     fields = {
-        "step": moment.step, "returns": [_number(x) for x in moment.returns],
-        "endings": list(moment.endings), "is_over": moment.is_over,
-    }  # fmt: skip
+        "step": moment.step,
+        "returns": [_number(x) for x in moment.returns],
+        "endings": list(moment.endings),
+        "is_over": moment.is_over,
+    }
     view = moment.view
     if isinstance(view, Frame):
         height, width, _ = view.pixels.shape
@@ -101,8 +103,18 @@ def read_episode(
             return RecordedEpisode(str(head["env"]), int(head["seed"]), moments)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, zlib.error,
-            RecursionError, OverflowError, MemoryError) as error:  # fmt: skip
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        EOFError,
+        zlib.error,
+        RecursionError,
+        OverflowError,
+        MemoryError,
+    ) as error:
         raise UsageError(f"{path} is damaged: {str(error)[:100] or type(error).__name__}") from None
 
 
@@ -124,9 +136,12 @@ def _moment(values: dict[str, Any], shapes: list[Shape]) -> Moment:
     if len(returns) > MOST_AGENTS or len(endings) != len(returns):
         raise ValueError("an odd number of agents")
     return Moment(
-        _frame(values) if "pixels" in values else _scene(values, shapes), int(values["step"]),
-        returns, endings, bool(values["is_over"]),
-    )  # fmt: skip
+        _frame(values) if "pixels" in values else _scene(values, shapes),
+        int(values["step"]),
+        returns,
+        endings,
+        bool(values["is_over"]),
+    )
 
 
 def _frame(values: dict[str, Any]) -> Frame:

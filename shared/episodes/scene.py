@@ -152,8 +152,10 @@ def arrows(tails: Any, vectors: Any, role: str, agent: int = -1) -> Shape:
     """From each of `tails` [A, 2] along its vector [A, 2], with a head at the end."""
     tails, vectors = points_of(tails), points_of(vectors)
     heads = tails + vectors
-    turns = [np.array([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]])
-             for a in (_BARB_RAD, -_BARB_RAD)]  # fmt: skip
+    turns = [
+        np.array([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]])
+        for a in (_BARB_RAD, -_BARB_RAD)
+    ]
     left, right = (heads + _BARB_FRACTION * vectors @ turn for turn in turns)
     lifts = np.full_like(tails, np.nan)
     path = np.stack([tails, heads, left, heads, right, lifts], 1)

@@ -43,9 +43,15 @@ class Phase:
         """The whole record."""
         done, total = (-1 if n is None else n for n in (self.done, self.total))
         record = PHASE.pack(
-            self.beat_ns, 0, PHASES.index(self.name) + 1, self.since_ns, done, total,
-            padded(self.unit, 16), self.end_ns,
-        )  # fmt: skip
+            self.beat_ns,
+            0,
+            PHASES.index(self.name) + 1,
+            self.since_ns,
+            done,
+            total,
+            padded(self.unit, 16),
+            self.end_ns,
+        )
         crc = zlib.crc32(record[PHASE_CRC_START:]).to_bytes(4, "little")
         return record[:8] + crc + record[PHASE_CRC_START:]
 

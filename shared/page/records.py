@@ -90,9 +90,15 @@ class Records:
             return None
         try:
             self._newest = sealed = self._pack(
-                len(self.names), number, wall_ns, elapsed_ns, iteration, env_steps, 0,
+                len(self.names),
+                number,
+                wall_ns,
+                elapsed_ns,
+                iteration,
+                env_steps,
+                0,
                 *values.values(),
-            )  # fmt: skip
+            )
         except _NOT_A_NUMBER:
             return None
         return _CRC.pack(zlib.crc32(sealed)) + sealed

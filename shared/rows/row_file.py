@@ -179,9 +179,15 @@ class RowFile:
             place = self._places.setdefault(metric.name, len(self._places))
             self._metrics[metric.name] = metric
             row = (
-                place, metric.name, metric.unit, metric.kind, metric.better, metric.level,
-                metric.description, metric.step_metric,
-            )  # fmt: skip
+                place,
+                metric.name,
+                metric.unit,
+                metric.kind,
+                metric.better,
+                metric.level,
+                metric.description,
+                metric.step_metric,
+            )
             self._db.execute("INSERT OR REPLACE INTO metrics VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
         return np.array([self._places[metric.name] for metric in metrics], np.int64)
 

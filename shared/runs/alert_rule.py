@@ -20,8 +20,11 @@ _RULE = re.compile(
     r"(?:\s+after(?:\s+(?P<after>.*?))?(?:\s+(?:env[ _])?steps)?)?"
 )
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
-    ">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le,
-}  # fmt: skip
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
 _EXAMPLE = "write it as loss/value > 1e3, or episode/return < 100 after 1M"
 
 

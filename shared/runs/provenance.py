@@ -131,9 +131,12 @@ def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _A
     env = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
     try:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=env,
-        )  # fmt: skip
+        )
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError)
         return _Answer("", "git is not installed" if is_missing else f"git: {error.strerror}")

@@ -31,11 +31,10 @@ _START = '"$@" >&2 & echo $!'
 
 @dataclass(frozen=True)
 class RecorderSettings:
-    """`every_s` is the time between two rows; `to` names sinks. `wait_s` is how long a run
-    that ends waits for its recorder's last word. `alerts` are rules as their author wrote them.
+    """`to` names sinks. `wait_s` is how long a run that ends waits for its recorder's last word.
+    `alerts` are rules as their author wrote them.
     """
 
-    every_s: float = 3.0
     to: tuple[str, ...] = ()
     wait_s: float = 2.0
     prometheus_port: int = 9464
@@ -65,7 +64,6 @@ class RecorderSettings:
     def arguments(self) -> list[str]:
         """As options of `operant record`, which reads rules in the run's configuration alone."""
         arguments = [
-            f"--every={self.every_s}",
             f"--prometheus-port={self.prometheus_port}",
             f"--prometheus-address={self.prometheus_address}",
         ]
@@ -74,7 +72,6 @@ class RecorderSettings:
 
 # What `operant record` takes; of what it would refuse, the default is as good.
 _IS_POSSIBLE: dict[str, Callable[[Any], bool]] = {
-    "every_s": lambda value: 0.1 <= value <= 3600,
     "to": lambda value: True,
     "wait_s": lambda value: 0.0 <= value <= 60.0,
     "prometheus_port": lambda value: 1 <= value <= 65535,

@@ -123,10 +123,6 @@ class Run:
         """A line of JSON for every analysis of the weights."""
         return self.folder / "weights.jsonl"
 
-    def metrics_path(self, rank: int = 0) -> Path:
-        """The rows that the recorder keeps of a rank."""
-        return self.folder / ("metrics.csv" if rank == 0 else f"metrics.{rank}.csv")
-
     def rows_path(self, rank: int = 0) -> Path:
         """Every row of a rank, kept by the recorder."""
         return self.folder / ("rows.sqlite" if rank == 0 else f"rows.{rank}.sqlite")

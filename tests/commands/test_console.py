@@ -5,10 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import nbformat
 import pytest
 from command_line import SHORT, error_line, operant, python
-from nbclient import NotebookClient
 from waiting import wait_for
 
 from operant.shared.console.console_file import ConsoleFile, time_of, without_time
@@ -49,7 +47,6 @@ def texts(output: str) -> list[str]:
 def fill(run, *lines: str, rank: int = 0) -> ConsoleFile:
     file = ConsoleFile(run.console_path(rank))
     file.feed("\n".join(lines).encode())
-    file.flush()
     return file
 
 
@@ -64,17 +61,6 @@ def test_a_loop_of_ones_own_has_a_console_where_it_asks_for_one():
     )
     python("-c", LOOP.replace(", console=True", ""))
     assert "has no console: what it printed was not kept" in error_line("console")
-
-
-@pytest.mark.usefixtures("catches")
-def test_a_notebook_shows_what_is_printed_and_the_run_keeps_it():
-    cells = [LOOP, "print('after')"]
-    book = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))
-    NotebookClient(book, timeout=100, kernel_name="python3").execute()
-    shown = "".join(output["text"] for cell in book.cells for output in cell.outputs)
-    assert shown.replace("careful\n", "").startswith("step 0\nstep 1\nstep 2\n")
-    assert "after" in shown
-    assert sorted(texts(operant("console").stdout)) == ["careful", "step 0", "step 1", "step 2"]
 
 
 @pytest.mark.usefixtures("catches", "kill_runs")
@@ -113,12 +99,9 @@ def test_following_prints_each_line_once_until_the_run_has_ended(session):
         assert following.stdout
         assert [without_time(following.stdout.readline()) for _ in "12"] == ["one\n", "two\n"]
         file.feed(b"10%\r20%")
-        file.flush()
         file.feed(b"\r30%\nthree\n")
-        file.flush()
         assert [without_time(following.stdout.readline()) for _ in "12"] == ["30%\n", "three\n"]
         file.feed(b"the last")
-        file.close()
         session.close("finished", 0)
         assert without_time(following.stdout.read()) == "the last\n"
 
@@ -132,8 +115,6 @@ def test_following_goes_on_where_the_middle_was_left_out(session):
         num_lines = 100_000
         for start in range(0, num_lines, 1000):
             file.feed("".join(f"{i:07} {'x' * 70}\n" for i in range(start, start + 1000)).encode())
-            file.flush()
-        file.close()
         session.close("finished", 0)
         numbers = [without_time(line).split()[0] for line in following.stdout]
     assert numbers[-1] == f"{num_lines - 1:07}"
@@ -141,8 +122,8 @@ def test_following_goes_on_where_the_middle_was_left_out(session):
 
 
 def test_ranks_have_theirs(session):
-    fill(session.run, "of rank 0").close()
-    fill(session.run, "of rank 1", rank=1).close()
+    fill(session.run, "of rank 0")
+    fill(session.run, "of rank 1", rank=1)
     assert texts(operant("console", "--rank", "1").stdout) == ["of rank 1"]
     assert texts(operant("console").stdout) == ["of rank 0"]
     assert "no console of rank 3" in error_line("console", "--rank", "3")

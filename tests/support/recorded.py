@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import os
 import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from waiting import wait_for
 
+from operant.shared.errors import RowFileError
 from operant.shared.processes.lock import RECORDER, lock_holder
+from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.run_folder import Run
 
 
@@ -30,23 +28,16 @@ def places_of_its_own() -> Iterator[None]:
         yield
 
 
-def csv_rows(path: Path) -> list[dict[str, float]]:
-    """The rows of a metrics.csv, NaN for empty cells; every row has all columns."""
-    with path.open(newline="") as file:
-        text = file.read()
-    # A line that is being written is no row yet.
-    header, *rows = csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))
-    assert all(len(row) == len(header) for row in rows)
-    return [
-        {name: float(cell) if cell else math.nan for name, cell in zip(header, row, strict=True)}
-        for row in rows
-    ]
-
-
 def publishes(run: Run, rank: int = 0) -> list[int]:
-    """The publish numbers in a run's metrics.csv; none while there is no file."""
-    path = run.metrics_path(rank)
-    return [int(row["publish"]) for row in csv_rows(path)] if path.exists() else []
+    """The publish numbers in a rank's file of rows; none while there is no file."""
+    try:
+        file = RowFileReader(run.rows_path(rank))
+    except RowFileError:
+        return []
+    try:
+        return [number for batch in file.batches() for number in batch.publish.tolist()]
+    finally:
+        file.close()
 
 
 def event_texts(run: Run) -> list[str]:

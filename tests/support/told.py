@@ -17,12 +17,11 @@ from operant.shared.runs.run_folder import Run
 # Publishes a growing loss until its standard input ends.
 LOOP = """
 import sys, threading, time
-from operant.shared.runs.recorder_process import RecorderSettings
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 config = {"recorder": {"alerts": ["loss/value > 20"], "command": "touch hacked"}}
 run, lock = create_run("loop", {"config": config}, rank=0)
-session = RunSession(run, lock, publish_interval_s=0.1, recorder=RecorderSettings(every_s=0.1))
+session = RunSession(run, lock, publish_interval_s=0.1)
 is_over = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()
 number = 0

@@ -105,9 +105,6 @@ class RecorderConfig(Section):
     """The process beside the run that keeps its numbers on disk; see docs/runs.md."""
 
     on: bool = Field(True, description="start a recorder with the run")
-    every_s: float = Field(
-        3.0, ge=0.1, le=3600, description="seconds between rows of metrics.csv; 0.1 to 3600"
-    )
     to: tuple[Sink, ...] = Field(
         (), description='sinks: any of tensorboard, prometheus, wandb, as in "wandb,prometheus"'
     )

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-from ....shared.console.console_file import MAX_OPEN_ROWS, without_time
+from ....shared.console.console_file import without_time
 from ....shared.runs.small_file import open_regular
 
 MAX_LINES = 10_000
@@ -21,7 +21,7 @@ class FileTail:
         self.path = path
         self._seen: tuple[int, int, int] | None = None  # inode, size and time of the last change
         self._settled = 0  # as many bytes are in `_lines`, and do not change any more
-        self._lines: deque[str] = deque(maxlen=MAX_LINES - MAX_OPEN_ROWS)
+        self._lines: deque[str] = deque(maxlen=MAX_LINES - 1)
         self._shown: tuple[str, ...] = ()
 
     def read(self) -> tuple[str, ...]:
@@ -42,19 +42,16 @@ class FileTail:
         return self._shown
 
     def _take(self, fd: int, size: int) -> None:
-        """The newest lines stay open, as the writer of a console may still change them."""
+        """The last line stays open: its writer may still change it."""
         start = max(self._settled, size - _READ_BYTES)
-        lines = os.pread(fd, size - start, start).split(b"\n")
-        if start > self._settled:
-            start += len(lines[0]) + 1 if len(lines) > 1 else 0
-            lines = lines[1:] or lines
-        settled = lines[: -MAX_OPEN_ROWS - 1]
-        self._settled = start + sum(map(len, settled)) + len(settled)
-        self._lines.extend(map(_text, settled))
-        newest = [_text(line) for line in lines[len(settled) :]]
-        if not newest[-1].strip():
-            newest.pop()
-        self._shown = (*self._lines, *newest)
+        data = os.pread(fd, size - start, start)
+        if start > self._settled:  # in the middle of a line
+            begin = data.find(b"\n") + 1
+            start, data = start + begin, data[begin:]
+        *lines, last = data.split(b"\n")
+        self._settled = start + len(data) - len(last)
+        self._lines.extend(map(_text, lines))
+        self._shown = (*self._lines, _text(last)) if last.strip() else tuple(self._lines)
 
 
 def _text(line: bytes) -> str:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from command_line import operant_json
+from kept_rows import series
 from mounts import fill, tmpfs
-from recorded import csv_rows, event_texts, publishes
+from recorded import event_texts, publishes
 
 from operant.monitor.recorder.events_file import EventsFile
+from operant.monitor.recorder.every_row import TAKEN_EVERY_S
 from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
 from operant.monitor.runs.reading.alerts import alerts_in
 from operant.shared import MetricsReader
@@ -22,7 +24,7 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 from operant.shared.runs.status import read_status
 
-EVERY_S = 3.0
+LATER_S = 3.0  # rows are due by then
 
 
 @dataclass
@@ -55,7 +57,6 @@ class Recorded:
         self.recorder = RankRecorder(
             self.run,
             0,
-            EVERY_S,
             EventsFile(self.run.events_path),
             is_alive=lambda: lock_holder(self.run.lock_path) is not None,
             complain=self.complaints.append,
@@ -66,7 +67,7 @@ class Recorded:
         for number in numbers:
             self.session.metrics.publish({"a": number}, number, 10 * number)
 
-    def look(self, later_s: float = EVERY_S) -> None:
+    def look(self, later_s: float = LATER_S) -> None:
         self.clock.now_s += later_s
         self.recorder.look()
 
@@ -97,18 +98,17 @@ def recorded():
     recorded.session.close("stopped", 0)
 
 
-def test_there_is_a_row_every_few_seconds_while_something_is_published(recorded):
+def test_rows_are_taken_every_second_while_something_is_published(recorded):
     recorded.look()
     assert publishes(recorded.run) == []
     recorded.publish(1)
     recorded.look()
     recorded.publish(2, 3)
-    recorded.look(later_s=EVERY_S / 2)
+    recorded.look(later_s=TAKEN_EVERY_S / 2)
     assert publishes(recorded.run) == [1]
-    recorded.look(later_s=EVERY_S / 2)
+    recorded.look(later_s=TAKEN_EVERY_S / 2)
     recorded.look()
-    assert publishes(recorded.run) == [1, 3]
-    assert csv_rows(recorded.run.metrics_path())[-1]["a"] == 3
+    assert publishes(recorded.run) == [1, 2, 3]
 
 
 def test_a_recorder_that_begins_anew_neither_doubles_nor_loses(recorded):
@@ -204,17 +204,17 @@ def test_a_resumed_run_has_one_line_of_time(recorded):
     recorded.publish(9, 10)
     recorded.die()
     recorded.look()
-    assert publishes(recorded.run) == [8, 10]
+    assert publishes(recorded.run) == list(range(1, 11))
     recorded.begin(continue_from=8)  # the checkpoint was there
     recorded.look()
-    assert publishes(recorded.run) == [8]
+    assert publishes(recorded.run) == list(range(1, 9))
     recorded.publish(90)
     recorded.look()
-    assert publishes(recorded.run) == [8, 9]
-    assert [row["a"] for row in csv_rows(recorded.run.metrics_path())] == [8, 90]
+    assert publishes(recorded.run) == list(range(1, 10))
+    assert series(recorded.run, "a")[-2:] == [(80, 8), (900, 90)]
     recorded.restart_recorder()
     recorded.look()
-    assert publishes(recorded.run) == [8, 9]
+    assert publishes(recorded.run) == list(range(1, 10))
 
 
 def test_a_recorder_that_lives_through_a_resumption_goes_on_with_the_new_page(recorded):
@@ -226,14 +226,14 @@ def test_a_recorder_that_lives_through_a_resumption_goes_on_with_the_new_page(re
     recorded.recorder = first
     recorded.publish(4, 5, 6)
     recorded.look()
-    assert publishes(recorded.run) == [5]
+    assert [value for _, value in series(recorded.run, "a")] == [1, 2, 4, 5, 6]
     recorded.session.close("finished", 0)
     recorded.look()
     assert read_status(recorded.run).state == "finished"
     assert recorded.pages == []
 
 
-def test_rows_of_a_run_whose_page_is_lost_are_set_aside(recorded):
+def test_rows_of_a_run_whose_page_is_lost_stay_and_new_ones_count_from_one(recorded):
     recorded.publish(1, 2, 3)
     recorded.look()
     recorded.session.close("stopped", 0)
@@ -241,8 +241,7 @@ def test_rows_of_a_run_whose_page_is_lost_are_set_aside(recorded):
     recorded.begin(continue_from=3)
     recorded.publish(7)
     recorded.look()
-    assert publishes(recorded.run) == [1]
-    assert csv_rows(recorded.run.folder / "metrics.old.csv")[0]["publish"] == 3
+    assert publishes(recorded.run) == [1, 2, 3, 1]
 
 
 def test_messages_of_a_page_that_counts_them_from_one_again_are_written(recorded):

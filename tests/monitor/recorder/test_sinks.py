@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pytest
 from leftover_rows import take_leftover_rows
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -27,6 +28,7 @@ from operant.monitor.recorder.tensorboard_sink import TensorBoardSink
 from operant.shared import Metric
 from operant.shared.page.history import NEVER_WRITTEN
 from operant.shared.processes.lock import RunLock
+from operant.shared.rows.rows import RowBatch
 from operant.shared.runs.recorder_process import SINK_PACKAGES, RecorderSettings
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -37,6 +39,15 @@ def row(publish: int, **metrics: float) -> Row:
     return Row(publish, 1e9 + publish, float(publish), publish, 10 * publish, metrics)
 
 
+def batch(publishes: list[int], **series: list[float]) -> tuple[RowBatch, list[Metric]]:
+    heads = [[n, (10**9 + n) * 10**9, n * 10**9, n, 10 * n, 1] for n in publishes]
+    rows = RowBatch(np.array(heads).T, np.arange(len(series)), np.array([*series.values()]))
+    return rows, [Metric(name) for name in series]
+
+
+NEWEST = row(1)  # sinks that take every row look into the file
+
+
 def scalars(folder, tag) -> list[tuple[int, float]]:
     events = EventAccumulator(str(folder)).Reload()
     return [(event.step, event.value) for event in events.Scalars(tag)]
@@ -44,8 +55,8 @@ def scalars(folder, tag) -> list[tuple[int, float]]:
 
 def test_tensorboard_reads_values_by_env_steps(tmp_path):
     sink = TensorBoardSink(tmp_path)
-    sink.write(0, [row(1, loss=0.5, never=NEVER_WRITTEN), row(2, loss=math.inf)])
-    sink.write(1, [row(1, loss=7.0)])
+    sink.take(0, *batch([1, 2], loss=[0.5, math.inf], never=[NEVER_WRITTEN] * 2))
+    sink.take(1, *batch([1], loss=[7.0]))
     sink.close(is_success=True)
     assert scalars(tmp_path, "loss") == [(10, 0.5), (20, math.inf)]
     assert scalars(tmp_path / "rank-1", "loss") == [(10, 7.0)]
@@ -56,14 +67,14 @@ def test_tensorboard_files_are_not_written_through_a_link(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "tensorboard").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="is a link, which is not followed"):
-        TensorBoardSink(tmp_path / "tensorboard").write(0, [])
+        TensorBoardSink(tmp_path / "tensorboard").take(0, *batch([1], loss=[7.0]))
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_tensorboard_forgets_what_a_resumed_run_does_again(tmp_path):
     sink = TensorBoardSink(tmp_path)
-    sink.write(0, [row(number, loss=1.0) for number in (1, 2, 3, 4)])
-    sink.write(0, [row(3, loss=2.0)])
+    sink.take(0, *batch([1, 2, 3, 4], loss=[1.0] * 4))
+    sink.take(0, *batch([3], loss=[2.0]))
     sink.close(is_success=True)
     assert scalars(tmp_path, "loss") == [(10, 1.0), (20, 1.0), (30, 2.0)]
 
@@ -97,8 +108,7 @@ def test_tensorboard_gets_every_row_with_its_own_step_from_the_file(recorded, tm
     path = recorded.run.rows_path()
     for first, last in ((1, 1), (2, 1000), (1001, 2500)):
         recorded.publish(first, last)
-        thread.rows_came(0, path)
-        thread.write_newest(0, [row(last, loss=-1.0)])  # what other sinks get
+        thread.rows_came(0, path, NEWEST)
     thread.close(is_success=True)
     assert complaints == []
     events = EventAccumulator(str(tmp_path), {"scalars": 0}).Reload()
@@ -113,7 +123,7 @@ def test_a_sink_goes_on_where_a_former_recorder_noted_that_it_was(recorded, tmp_
     drain.note({"sent to tensorboard": "0 20"})
     drain.close()
     thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
-    thread.rows_came(0, recorded.run.rows_path())
+    thread.rows_came(0, recorded.run.rows_path(), NEWEST)
     thread.close(is_success=True)
     assert [step for step, _ in scalars(tmp_path, "loss")] == list(range(210, 301, 10))
 
@@ -122,12 +132,12 @@ def test_rows_that_a_resumed_run_does_again_replace_those_in_tensorboard(recorde
     thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
     path = recorded.run.rows_path()
     recorded.publish(1, 30)
-    thread.rows_came(0, path)
+    thread.rows_came(0, path, NEWEST)
     wait_for(lambda: thread.notes(0) == {"sent to tensorboard": "0 30"})
     recorded.session.close("stopped", 0)
     recorded.begin(RunLock(recorded.run.lock_path, 0), continue_from=20)
     recorded.publish(21, 25)
-    thread.rows_came(0, path)
+    thread.rows_came(0, path, NEWEST)
     thread.close(is_success=True)
     assert [step for step, _ in scalars(tmp_path, "loss")] == list(range(10, 251, 10))
 
@@ -138,7 +148,7 @@ def test_tensorboard_draws_a_metric_over_its_step_metric_while_it_is_recorded(re
         recorded.session.metrics.publish({"eval": 1.0, "epoch": number}, number, 500)
     take_leftover_rows(recorded.run)
     thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
-    thread.rows_came(0, recorded.run.rows_path())
+    thread.rows_came(0, recorded.run.rows_path(), NEWEST)
     thread.close(is_success=True)
     assert [step for step, _ in scalars(tmp_path, "eval")] == [1, 2, 3]
 
@@ -158,8 +168,9 @@ def fetched(sink: PrometheusSink) -> list[str]:
 
 def test_prometheus_fetches_the_newest_value_of_each_rank(prometheus):
     assert fetched(prometheus) == ['operant_up{run="run-1"} 1.0']
-    prometheus.write(0, [row(1, **{"loss/policy": 0.5}), row(2, **{"loss/policy": 0.25})])
-    prometheus.write(1, [row(1, **{"loss/policy": 7.0, "never": NEVER_WRITTEN})])
+    prometheus.take_newest(0, row(1, **{"loss/policy": 0.5}))
+    prometheus.take_newest(0, row(2, **{"loss/policy": 0.25}))
+    prometheus.take_newest(1, row(1, **{"loss/policy": 7.0, "never": NEVER_WRITTEN}))
     lines = fetched(prometheus)
     assert 'operant_loss_policy{rank="0",run="run-1"} 0.25' in lines
     assert 'operant_loss_policy{rank="1",run="run-1"} 7.0' in lines
@@ -168,7 +179,8 @@ def test_prometheus_fetches_the_newest_value_of_each_rank(prometheus):
 
 
 def test_prometheus_names_that_fall_together_are_given_once(prometheus):
-    prometheus.write(0, [row(1, **{"a/b": 1.0, "a.b": 2.0, "up": 3.0, "env steps": 4.0, "é": 5.0})])
+    values = {"a/b": 1.0, "a.b": 2.0, "up": 3.0, "env steps": 4.0, "é": 5.0}
+    prometheus.take_newest(0, row(1, **values))
     names = [line.split(" ")[0] for line in fetched(prometheus)]
     assert len(names) == len(set(names))
     assert 'operant_env_steps{rank="0",run="run-1"} 10.0' in fetched(prometheus)
@@ -183,12 +195,16 @@ def test_wandb_takes_rows_offline(tmp_path):
     lock.release()
     code = f"""
 from pathlib import Path
-from operant.monitor.recorder.rows import Row
+import numpy as np
+from operant.shared import Metric
+from operant.shared.rows.rows import RowBatch
 from operant.monitor.recorder.wandb_sink import WandbSink
 from operant.shared.runs.run_folder import Run
 sink = WandbSink(Run(Path({str(run.folder)!r})))
-sink.write(0, [Row(1, 1e9, 1.0, 1, 10, {{"loss/policy": 0.5}})])
-sink.write(1, [Row(1, 1e9, 1.0, 1, 10, {{"loss/policy": 0.75}})])
+heads = np.array([[1, 10**18, 10**9, 1, 10, 1]]).T
+for rank in (0, 1):
+    batch = RowBatch(heads, np.array([0]), np.array([[0.5]]))
+    sink.take(rank, batch, [Metric("loss/policy")])
 sink.close(True)
 """
     # Away from whatever account this user has.
@@ -217,22 +233,20 @@ def test_a_missing_package_is_one_line_with_the_extra_that_brings_it(monkeypatch
 
 
 class BrokenSink:
-    takes_every_row = False
-
-    def write(self, rank, rows):
+    def take_newest(self, rank, row):
         raise RuntimeError("no\nmore")
 
     def close(self, is_success):
         raise AssertionError("it is closed already")
 
 
-def test_a_sink_that_fails_is_told_once_and_left_alone():
+def test_a_sink_that_fails_is_told_once_and_left_alone(tmp_path):
     complaints = []
     thread = SinkThread("broken", BrokenSink, complaints.append)
-    thread.write(0, [row(1, a=1.0)])
+    thread.rows_came(0, tmp_path, row(1, a=1.0))
     wait_for(lambda: complaints)
     wait_for(lambda: not thread._thread.is_alive())
-    thread.write(0, [row(2, a=1.0)])
+    thread.rows_came(0, tmp_path, row(2, a=1.0))
     thread.close(is_success=True)
     assert complaints == ["broken: no more; the run is recorded without it"]
 
@@ -240,42 +254,39 @@ def test_a_sink_that_fails_is_told_once_and_left_alone():
 class SlowSink:
     """Takes what it is given once it may."""
 
-    takes_every_row = False
-
     def __init__(self) -> None:
         self.may_go, self.taken, self.is_closed = threading.Event(), [], False
 
-    def write(self, rank, rows) -> None:
+    def take_newest(self, rank, row) -> None:
         self.may_go.wait(60)
-        self.taken.append(rows[-1].publish)
+        self.taken.append(row.publish)
 
     def close(self, is_success: bool) -> None:
         self.is_closed = True
 
 
-def test_of_what_only_the_newest_counts_nothing_waits_for_a_slow_sink():
+def test_of_what_only_the_newest_counts_nothing_waits_for_a_slow_sink(tmp_path):
     complaints, sink = [], SlowSink()
     thread = SinkThread("slow", lambda: sink, complaints.append)
-    for number in range(1, 2 * sinks.QUEUE_ROWS):
-        thread.write_newest(0, [row(number, a=1.0)])
+    for number in range(1, 2000):
+        thread.rows_came(0, tmp_path, row(number, a=1.0))
     sink.may_go.set()
     thread.close(is_success=True)
-    assert sink.taken[-1] == 2 * sinks.QUEUE_ROWS - 1
+    assert sink.taken[-1] == 1999
     assert len(sink.taken) <= 2
     assert sink.is_closed
     assert complaints == []
 
 
-def test_a_sink_that_hangs_holds_up_nobody(monkeypatch):
-    monkeypatch.setattr(sinks, "QUEUE_ROWS", 3)
+def test_a_sink_that_hangs_holds_up_nobody(tmp_path, monkeypatch):
     monkeypatch.setattr(sinks, "CLOSE_PATIENCE_S", 0.0)
     complaints = []
     hung = wait_for  # opened for as long as the test's patience: longer than anyone waits here
     thread = SinkThread("hung", lambda: hung(lambda: False), complaints.append)
     for number in range(10):
-        thread.write(0, [row(number, a=1.0)])
+        thread.rows_came(0, tmp_path, row(number, a=1.0))
     thread.close(is_success=True)
-    assert set(complaints) == {"hung takes no rows; some are lost there"}
+    assert complaints == ["hung is slow: `operant record --to hung` sends it the rest"]
 
 
 def test_whatever_lists_sinks_lists_all_of_them():

@@ -157,7 +157,7 @@ def test_the_state_is_ended_where_the_exit_code_is_not_heard(way, tmp_path, seen
 
 RECORDED = """
 run.flush()
-while not os.path.exists(os.path.join(run.dir, "metrics.csv")):
+while not os.path.exists(os.path.join(run.dir, "rows.sqlite")):
     time.sleep(0.01)
 """
 

@@ -58,8 +58,8 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "huge": lambda path: path.write_text(f"config = {{a = {10**4000}}}"),
     "list": lambda path: path.write_text("[1, 2]"),
 }
-NAMES = ("run.toml", "ranks/0.json", "page", "lock", "console.log", "ranks", "metrics.csv",
-         "events.log", "checkpoints")  # fmt: skip
+NAMES = ("run.toml", "ranks/0.json", "page", "lock", "console.log", "ranks", "events.log",
+         "checkpoints")  # fmt: skip
 
 
 def finished_run(name: str, value: float) -> Run:
@@ -146,7 +146,7 @@ def test_a_name_of_a_run_folder_is_shown_without_what_a_terminal_obeys(good, odd
 
 
 def test_reading_a_hostile_run_takes_little_memory(odd):
-    sparse_files = ("run.toml", "ranks/0.json", "page", "console.log", "metrics.csv", "events.log")
+    sparse_files = ("run.toml", "ranks/0.json", "page", "console.log", "events.log")
     for name in sparse_files:
         replaced(odd.folder / name, sparse)
     code = (

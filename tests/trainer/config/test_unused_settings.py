@@ -138,7 +138,6 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
         CART_POLE, ("stop.patience=5", "evaluation.num_episodes=0"), "it looks at evaluations",
     ),
     "recorder.on": None,
-    "recorder.every_s": None,
     "recorder.to": (CART_POLE, ("recorder.on=false", "recorder.to=wandb"), "recorder.on = false"),
     "recorder.wait_s": (CART_POLE, ("recorder.on=false", "recorder.wait_s=1"), "no recorder"),
     "recorder.prometheus_port": None,
