@@ -65,7 +65,7 @@ class RowMessage(Message):
         known = before.config if before else {}
         return RunRow(
             run=run,
-            status=self.status.status(run.id) if self.status else None,
+            status=self.status.of_run(run.id) if self.status else None,
             is_page_expected=self.is_page_expected,
             looked_s=looked_s,
             device=self.device,
