@@ -138,11 +138,10 @@ def test_a_run_below_another_one_is_its_own(make_session, start):
     assert (member.run.id, member.role, member.is_trainer) == (run_id, "trainer", True)
 
 
-def test_ranks_and_recorders_are_named():
-    run, lock = create_run("ranks", {}, rank=1)
-    run.rank_path(1).write_text("{}")
+def test_recorders_are_named():
+    run, lock = create_run("recorded", {}, rank=0)
     member = row_of(ME).member
-    assert (member.role, member.is_trainer) == ("rank 1", True)
+    assert (member.role, member.is_trainer) == ("trainer", True)
     lock.release()
     recorder = RunLock(run.lock_path, RECORDER)
     member = row_of(ME).member
