@@ -72,7 +72,7 @@ def stop_holder(find_holder: Callable[[], Holder | None], name: str) -> None:
             continue
         if not holder.pid:
             raise OperantError(f"{name} runs where it cannot be signalled, as in a container")
-        if holder.pid not in signalled:  # of several ranks, one is seen after the other
+        if holder.pid not in signalled:  # the trainer and its launcher are seen in turn
             signalled.add(holder.pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(holder.pid, signal.SIGTERM)

@@ -71,7 +71,7 @@ FOREIGN = {
     "MultiInputPolicy", "MyEnv", "NEXT_STEP", "VecFrameStack",
     "make_atari_env",
     "NormalizeObservation", "RescaleAction", "SubprocVecEnv", "VecEnv", "VecNormalize",
-    "VecVideoRecorder", "broadcast_object_list", "gymnasium.make",
+    "VecVideoRecorder", "gymnasium.make",
     "gymnasium.wrappers", "gymnasium.wrappers.RescaleAction", "log_interval", "my_file",
     "package_to_hub", "push_to_hub",
     "report_to", "--capture-video", "--save-model", "--track",

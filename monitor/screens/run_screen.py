@@ -43,7 +43,7 @@ _KEYS = (
     ("enter", "enlarge"),
     ("esc", "all runs"),
     ("/", "find"),
-    ("1-8", "panes"),
+    ("1-7", "panes"),
     ("r", "replay"),
 )
 _FIRST, _REST = _KEYS[:4], _KEYS[4:]  # between them, keys of the pane that has the focus

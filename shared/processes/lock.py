@@ -1,7 +1,7 @@
 """Which processes live: a kernel lock that a process holds until it ends, for whatever reason.
 
-Each rank of a run locks its own byte of the run's lock file. A forked child releases the
-lock that it inherits, and an executed program does not inherit it.
+The trainer, the launcher and the recorder of a run lock a byte each of the run's lock file. A
+forked child releases the lock that it inherits, and an executed program does not inherit it.
 
 On Linux these locks belong to an open file ("open file description locks"). Other descriptors that
 the process opens, copies and closes do not affect them, and they end with the open file's last

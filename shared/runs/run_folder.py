@@ -129,7 +129,7 @@ class Run:
 
     @property
     def events_path(self) -> Path:
-        """The messages of all ranks, kept by the recorder."""
+        """The messages of a run, kept by the recorder."""
         return self.folder / "events.log"
 
     @property

@@ -562,7 +562,7 @@ async def test_a_digit_of_a_pane_that_cannot_be_shown_says_why():
     app = MonitorApp(source.run, run_source=lambda _: source)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("8")
+        await pilot.press("7")
         await until(pilot, notifies(app, "media: nothing to show"))
         await pilot.resize_terminal(80, 12)
         await pilot.press("5")

@@ -262,7 +262,7 @@ async def test_the_configuration_opens_scrolls_and_is_searched():
     app = watching(view)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("7", "enter")
+        await pilot.press("6", "enter")
         await until(pilot, shows(pilot, "0 of 61 not by default", "key00"))
         await pilot.press("end")
         await until(pilot, shows(pilot, "git_commit"))
@@ -271,7 +271,7 @@ async def test_the_configuration_opens_scrolls_and_is_searched():
         await until(pilot, shows(pilot, "/needle: 1 line "))
         assert "key01" not in screen_text(app)
         assert isinstance(app.focused, ConfigPanel)
-        await pilot.press("escape", "7")
+        await pilot.press("escape", "6")
         await until(pilot, lambda: not app.screen.query_one(ConfigPanel).display)
 
 

@@ -298,14 +298,14 @@ def described(view: RunView, sources: dict[str, list[str]] = SOURCES, **changes)
 
 @sizes
 def test_a_configuration_and_what_people_wrote(look, size):
-    wait = ready(drawn(size), "7", then="configuration")
+    wait = ready(drawn(size), "6", then="configuration")
     words = ("#baseline #wide", "3 of 11 set by you", "  set by you  ")
     look(run_app(described(rich_view())), size, wait, *words)
 
 
 @sizes
 def test_a_configuration_of_an_older_run(look, size):
-    wait = ready(drawn(size), "7", then="configuration")
+    wait = ready(drawn(size), "6", then="configuration")
     words = ("#baseline #wide", "• num_envs", "128")
     look(run_app(described(rich_view(), {})), size, wait, *words)
 
@@ -321,7 +321,7 @@ def test_where_several_runs_differ_enlarged(look, size):
         return source
 
     app._run_source = with_configuration
-    wait = ready(drawn(size), "7", "enter", then="runs differ")
+    wait = ready(drawn(size), "6", "enter", then="runs differ")
     lines = look(app, size, wait, "where 3 runs differ", "newest values", "seed", "• set by you")
     assert sum(" ref " in line for line in lines) == 2  # the legend, and the head of its column
 

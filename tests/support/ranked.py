@@ -180,6 +180,7 @@ def trained(config: Any, ranks: Any, trial: Trial) -> dict[str, Any]:
         "parameters": experiment.policy.flat_parameters.clone(), "episodes": episodes,
         "values": values, "state": state, "reloaded": reloaded,
         "num_steps": by_rank(ranks, steps).tolist(),
+        "parameters_by_rank": by_rank(ranks, experiment.policy.flat_parameters.detach().clone()),
     }  # fmt: skip
 
 

@@ -109,9 +109,7 @@ class OffPolicyActorCritic(OffPolicy):
             "value/mean": losses.value,
             "value/td_error": losses.errors.mean(),
         }
-        gradient, figures, priorities = merge_batch(
-            self.ranks, batch, losses.gradient, figures, losses.priorities
-        )
+        gradient, figures = merge_batch(self.ranks, self.share_of_batch, losses.gradient, figures)
         loss = figures["loss/value"]
         gradient, moves = self.critic_scale.down(gradient, loss, active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
@@ -122,7 +120,7 @@ class OffPolicyActorCritic(OffPolicy):
         figures = {**figures, "optimizer/grad_norm": norm}
         if (number + 1) % self.section.policy_delay == 0:
             figures = {**figures, **self.learn_actor(obs, rate, moves)}
-        return figures, priorities
+        return figures, losses.priorities
 
     @property
     def num_critic_outputs(self) -> int:
@@ -195,12 +193,12 @@ class OffPolicyActorCritic(OffPolicy):
         """Move the actor against `gradient` [P], that of the mean `loss` of the minibatch times its
         scale; metrics.
         """
-        gradient, figures, _ = merge_batch(
-            self.ranks, self.drawn_batch, gradient, {"loss/policy": loss}
+        gradient, figures = merge_batch(
+            self.ranks, self.share_of_batch, gradient, {"loss/policy": loss}
         )
         gradient, moves = self.actor_scale.down(gradient, figures["loss/policy"], active)
         norm = scaled_down(gradient, self.section.max_grad_norm)
-        moves = self.moving(norm + figures["loss/policy"], moves, self.drawn_batch)
+        moves = self.moving(norm + figures["loss/policy"], moves, self.batch)
         self.optimizer.step(gradient, rate, moves)
         for target, network in self.targets:
             self.move_target(target, network, moves)

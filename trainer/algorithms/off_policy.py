@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,11 @@ import torch
 from torch import Tensor
 
 from ..distributed.process_group import ProcessGroup
+from ..distributed.replay_state import own_state, rank_seed, state_of_all
 from ..jit.graphs import repeat
 from ..machine.threads import torch_threads
 from ..machine.values import Scalar, State
-from ..memory.replay import Batch, Priorities, Replay, SharedReplay
+from ..memory.replay import Batch, Priorities, Replay
 from ..memory.rollout import Rollout
 from ..policies.actor import Actor
 from ..policies.draws import Kind, make_draws
@@ -69,19 +69,19 @@ def make_replay(
     seed: int,
     device: torch.device,
     ranks: ProcessGroup,
-) -> Replay | SharedReplay:
-    """The replay of a configuration. Raises ConfigError where it does not fit into memory."""
+) -> Replay:
+    """The replay of a configuration: of several ranks each has one of its own environments, which
+    is as long as that of a single process. Raises ConfigError where it does not fit into memory.
+    """
     table, section = settings.table("replay"), settings.section
-    alpha = table.priority_exponent
-    made: Any = Replay if ranks.size == 1 else partial(SharedReplay, ranks)
-    replay: Replay | SharedReplay = made(
-        table.capacity, settings.num_rows,
-        policy.obs_size, policy.action_shape, policy.action_dtype,
-        n_step=section.n_step, gamma=section.gamma, seed=seed, device=device,
+    alpha, num_rows = table.priority_exponent, len(ranks.my_rows(settings.num_rows))
+    return Replay(
+        table.capacity // settings.num_rows * num_rows if ranks.size > 1 else table.capacity,
+        num_rows, policy.obs_size, policy.action_shape, policy.action_dtype,
+        n_step=section.n_step, gamma=section.gamma, seed=rank_seed(ranks, seed), device=device,
         priorities=Priorities(alpha) if alpha else None, pinned=table.memory == "host",
         **policy.stored_obs,
     )  # fmt: skip
-    return replay
 
 
 class OffPolicy(Algorithm):
@@ -102,8 +102,9 @@ class OffPolicy(Algorithm):
         super().__init__(settings, policy, **options)
         device = policy.flat_parameters.device
         self.replay = make_replay(settings, policy, self.seed, device, self.ranks)
-        self.batch = self.replay.make_batch(self.section.batch_size)
-        self.drawn_batch = self.batch  # what is learned from
+        self._samples = own_samples(self.section.batch_size, self.ranks)
+        self.share_of_batch = len(self._samples) / self.section.batch_size
+        self.batch = self.replay.make_batch(len(self._samples))
         # The first seed is that of weights besides the policy's.
         self.first_seed, *seeds = np.random.SeedSequence(self.seed).generate_state(4).tolist()
         self.draws = {
@@ -143,11 +144,10 @@ class OffPolicy(Algorithm):
         return {}
 
     def next_draw(self, name: str, dim: int = 0) -> Tensor:
-        """The next random numbers of that name, of the samples of the minibatch that are here; they
-        lie along `dim`.
+        """The next random numbers of that name, of the samples of the minibatch that this rank
+        draws; they lie along `dim`.
         """
-        drawn, numbers = self.draws[name].next(), self.drawn_batch.numbers
-        return drawn if numbers is None else drawn.index_select(dim, numbers)
+        return self.draws[name].next().narrow(dim, self._samples.start, len(self._samples))
 
     @abstractmethod
     def learn(
@@ -156,7 +156,7 @@ class OffPolicy(Algorithm):
         """One update, the iteration's `number`th; nothing moves where `active` [] is 0.
 
         Returns metrics, and the samples' priorities [B]: how far they were from their targets. Of
-        several ranks both are those of the whole minibatch.
+        several ranks the metrics are those of the whole minibatch, the priorities this rank's.
         """
 
     @property
@@ -219,7 +219,7 @@ class OffPolicy(Algorithm):
             "updates/count": self.num_updates + 0,
             "updates/per_env_step": ratio,
             "updates/skipped": self.finite_updates.num_skipped + 0,
-            "replay/left_out": self.replay.num_left_out.clone(),
+            "replay/left_out": self.ranks.sum(self.replay.num_left_out.clone()),
             "exploration/epsilon": self.policy.epsilon,
         }  # fmt: skip
 
@@ -295,7 +295,7 @@ class OffPolicy(Algorithm):
 
     def _learn_once(self, number: int, rate: Any, beta: Any, active: Tensor | None) -> Metrics:
         """One update from a new minibatch; nothing moves where `active` [] is 0."""
-        batch = self.drawn_batch = self.replay.sample(self.batch, beta)
+        batch = self.replay.sample(self.batch, beta)
         metrics, errors = self.learn(batch, number, rate, active)
         self.replay.update_priorities(batch.index, errors)
         self.num_updates += 1 if active is None else active.long()
@@ -376,7 +376,7 @@ class OffPolicy(Algorithm):
             "num_updates": int(self.num_updates), "env_steps": int(self.env_steps),
             "env_steps_before": self._env_steps_before, "updates_owed": float(self.ratio.owed),
             "finite_updates": self.finite_updates.state_dict(),
-            "left_out": int(self.replay.num_left_out),
+            "left_out": int(self.ranks.sum(self.replay.num_left_out.clone())),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
         }  # fmt: skip
         if not self.settings.saves_replay:
@@ -384,21 +384,22 @@ class OffPolicy(Algorithm):
         return {
             **state,
             "under_way": [*self.under_way] if self.under_way else None,
-            "replay": self.replay.state_dict(),
+            "replay": state_of_all(self.ranks, self.replay.state_dict()),
         }
 
     def load_state_dict(self, state: State) -> None:
         self.num_updates = set_count(self.num_updates, state["num_updates"])
         self.ratio.load(state.get("updates_owed", 0.0))
         self.finite_updates.load_state_dict(state["finite_updates"])
-        self.replay.num_left_out.fill_(int(state.get("left_out", 0)))
-        self._has_left_out = bool(self.replay.num_left_out)
+        num_left_out = int(state.get("left_out", 0))
+        self.replay.num_left_out.fill_(0 if self.ranks.rank else num_left_out)  # ranks are summed
+        self._has_left_out = num_left_out > 0
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])
         if "replay" in state:
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self._env_steps_before = int(state["env_steps_before"])
-            self.replay.load_state_dict(state["replay"])
+            self.replay.load_state_dict(own_state(self.ranks, state["replay"]))
             self._most_env_steps = int(state["replay"]["written"]) * self.settings.num_rows
             # Graphs make whole updates alone: on a device it is collected for the rest again.
             left = state.get("under_way") if self.is_inline else None
@@ -413,6 +414,13 @@ class OffPolicy(Algorithm):
 
     def forget_episodes(self) -> None:
         self.replay.end_episodes()
+
+
+def own_samples(batch_size: int, ranks: ProcessGroup) -> range:
+    """The samples of a minibatch that this rank draws: as many as the others, or one more."""
+    first, rest = divmod(batch_size, ranks.size)
+    start = ranks.rank * first + min(ranks.rank, rest)
+    return range(start, start + first + (ranks.rank < rest))
 
 
 def largest_divisor(number: int, most: int, multiple_of: int) -> int:

@@ -113,8 +113,8 @@ class ValueBased(OffPolicy):
             "value/mean": losses.value.mean(),
             "value/td_error": losses.error.mean(),
         }
-        gradient, figures, priorities = merge_batch(
-            self.ranks, batch, self.network.gradient(tape, slopes), figures, losses.priority
+        gradient, figures = merge_batch(
+            self.ranks, self.share_of_batch, self.network.gradient(tape, slopes), figures
         )
         loss = figures["loss/value"]
         gradient, moves = self.loss_scale.down(gradient, loss, active)
@@ -122,7 +122,7 @@ class ValueBased(OffPolicy):
         moves = self.moving(norm + loss, moves, batch)
         self.optimizer.step(gradient, rate, moves)
         self.move_target(self.target, self.network, moves)
-        return {**figures, "optimizer/grad_norm": norm}, priorities
+        return {**figures, "optimizer/grad_norm": norm}, losses.priority
 
     @property
     def is_exact_with_threads(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,7 +13,6 @@ from .process_group import ProcessGroup
 
 if TYPE_CHECKING:
     from ..algorithms.algorithm import Metrics
-    from ..memory.replay import Batch
 
 GradientAndSums = Callable[[], tuple[Tensor, Tensor]]
 
@@ -57,30 +56,16 @@ def sum_gradient(
 
 
 def merge_batch(
-    ranks: ProcessGroup,
-    batch: Batch,
-    gradient: Tensor,
-    means: Metrics,
-    priorities: Tensor | None = None,
-) -> tuple[Tensor, Metrics, Any]:
-    """The gradient [P] of the mean loss of a replay minibatch, `means` and `priorities` [B], over
-    its samples in all ranks, from the samples that this rank has.
+    ranks: ProcessGroup, share: float, gradient: Tensor, means: Metrics
+) -> tuple[Tensor, Metrics]:
+    """The gradient [P] of the mean loss of a replay minibatch, and `means`, over its samples in all
+    ranks; this rank has drawn a `share` of them.
     """
     if ranks.size == 1:
-        return gradient, means, priorities
-    size = len(batch.index)
-    parts = [len(gradient), len(means), 0 if priorities is None else size]
-    message = gradient.new_zeros(sum(parts))
-    merged_gradient, merged_means, merged_priorities = torch.split(message, parts)
-    if batch.num_local:
-        weight = batch.num_local / size
-        torch.mul(gradient, weight, out=merged_gradient)
-        merged_means.copy_(torch.stack([*means.values()])).mul_(weight)
-        if priorities is not None:
-            merged_priorities[batch.numbers] = priorities.to(message.dtype)
-    ranks.sum(message)
-    named = dict(zip(means, merged_means.unbind(), strict=True))
-    return merged_gradient, named, merged_priorities
+        return gradient, means
+    message = torch.cat([gradient, torch.stack([*means.values()]).to(gradient.dtype)])
+    merged_gradient, merged_means = ranks.sum(message.mul_(share)).tensor_split([len(gradient)])
+    return merged_gradient, dict(zip(means, merged_means.unbind(), strict=True))
 
 
 def moments(ranks: ProcessGroup, samples: Sequence[Tensor]) -> Tensor:

@@ -153,6 +153,12 @@ def check_ranks(config: TrainConfig, split: str, world_size: int) -> None:
     """
     plan(config, ANY_MACHINE, RankLayout(world_size))
     shares_of(config, split, world_size)
+    section = config.algorithm_section
+    if config.learns_from_replay and section.batch_size < world_size:
+        raise ConfigError(
+            f"{config.algorithm}.batch_size = {section.batch_size} is too small for {world_size} "
+            "ranks: each needs one sample"
+        )
 
 
 def this_machine() -> Machine:

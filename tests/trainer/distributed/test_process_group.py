@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from operant.trainer.algorithms.off_policy import own_samples
 from operant.trainer.distributed import reductions
 from operant.trainer.distributed.process_group import LOCAL, Agreement, DistributedGroup
 from operant.trainer.distributed.split import shares
@@ -137,24 +137,25 @@ def test_a_rank_without_samples_computes_nothing():
 
 
 def test_a_minibatch_from_replay_is_that_of_all_ranks():
-    numbers = [[1, 4, 5], [], [0, 2, 3]]  # which of six samples each has; the second none
-    gradients = torch.arange(6.0).unsqueeze(1) * torch.tensor([1.0, 10.0])
+    gradients = torch.arange(6.0).unsqueeze(1) * torch.tensor([1.0, 10.0])  # of six samples
 
     def merged(ranks):
-        here = numbers[ranks.rank]
-        places = torch.tensor(here or [0])
-        batch = SimpleNamespace(
-            index=torch.zeros(6, dtype=torch.int64), numbers=places, num_local=len(here)
-        )
-        # What is there where nothing is counts for nothing, not even as what is not a number.
-        own = gradients[places] if here else torch.full((1, 2), torch.nan)
-        figures = {"loss": own[:, 0].mean(), "other": own[:, 1].mean()}
-        return reductions.merge_batch(ranks, batch, own.mean(0), figures, own[:, 0])
+        samples = own_samples(6, ranks)
+        assert len(samples) == 2
+        own = gradients[samples.start : samples.stop]
+        figures = {"loss": own[:, 0].mean(), "other": own[:, 1].mean().double()}
+        return reductions.merge_batch(ranks, len(samples) / 6, own.mean(0), figures)
 
-    for gradient, figures, each in by_ranks(merged):
+    for gradient, figures in by_ranks(merged):
         torch.testing.assert_close(gradient, torch.tensor([2.5, 25.0]))
         assert {name: float(x) for name, x in figures.items()} == {"loss": 2.5, "other": 25.0}
-        assert each.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("batch_size", [3, 7, 8])
+def test_a_minibatch_is_divided_among_ranks_without_a_rest(batch_size):
+    samples = by_ranks(lambda ranks: own_samples(batch_size, ranks))
+    assert [number for own in samples for number in own] == list(range(batch_size))
+    assert max(map(len, samples)) - min(map(len, samples)) <= 1
 
 
 def test_tensors_of_all_ranks_are_stacked():

@@ -4,6 +4,5 @@ from .batch import Batch
 from .layout import Layout
 from .priorities import Priorities
 from .replay import Replay
-from .shared import SharedReplay
 
-__all__ = ["Batch", "Layout", "Priorities", "Replay", "SharedReplay"]
+__all__ = ["Batch", "Layout", "Priorities", "Replay"]

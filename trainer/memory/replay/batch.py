@@ -21,9 +21,6 @@ class Batch:
     V(next_obs). `weights` [B] correct for the priorities, 1 at most, and are 1 where draws are
     uniform; 0 marks a sample that there was no row for. `index` [B] int64 are rows of the replay.
 
-    Of several ranks each has the part of a batch that is here: B is then how many that are, and
-    `index` is still that of all. `numbers` [B] int64 are the samples' places among all, None where
-    all are here. Where none is here there is one sample, and `num_local` is 0.
     """
 
     obs: Tensor
@@ -35,8 +32,6 @@ class Batch:
     index: Tensor
     samples: Samples = field(repr=False)  # the same memory, as tensors of two dimensions at most
     arrays: Any = field(default=None, repr=False)  # and as what a replay's loops take
-    numbers: Tensor | None = None
-    num_local: int = 0
 
     @classmethod
     def empty(cls, size: int, layout: Layout, device: torch.device) -> Batch:

@@ -60,9 +60,6 @@ class OnProcessor:
     def sample(self, samples: list[Any], beta: float | Tensor) -> None:
         self._sample(*self._arrays, *samples, *self._how, float(beta))
 
-    def gather(self, samples: list[Any]) -> None:
-        GATHER(*self._arrays, *samples)
-
     def update(self, index: Tensor, errors: Tensor, alpha: float, eps: float) -> None:
         UPDATE(*self._sums, index.numpy(), errors.numpy(), alpha, eps)
 
@@ -290,10 +287,6 @@ def prioritised_flat(*flat):
     sample_by_priority(ring, sums, Samples(*flat[REST:OTHERS]), *flat[OTHERS:])
 
 
-def gather_flat(*flat):
-    gather(Ring(*flat[:SUMS]), Samples(*flat[REST:]))
-
-
 def update_flat(*flat):
     update_leaves(PriorityArrays(*flat[:NUM_SUMS]), *flat[NUM_SUMS:])
 
@@ -307,6 +300,5 @@ WRITE = specialised(write_flat, "replay", options=IN_ORDER)
 END = specialised(end_flat, "replay", options=IN_ORDER)
 UNIFORM = specialised(uniform_flat, "replay", options=IN_ORDER)
 PRIORITISED = specialised(prioritised_flat, "replay", options=IN_ORDER)
-GATHER = specialised(gather_flat, "replay", options=IN_ORDER)
 UPDATE = specialised(update_flat, "replay", options=IN_ORDER)
 REFRESH = specialised(refresh_flat, "replay", options=IN_ORDER)

@@ -40,8 +40,6 @@ class Engine(Protocol):
 
     def sample(self, samples: Any, beta: float | Tensor) -> None: ...
 
-    def gather(self, samples: Any) -> None: ...
-
     def update(self, index: Tensor, errors: Tensor, alpha: float, eps: float) -> None: ...
 
     def sum_all(self) -> None: ...
@@ -177,10 +175,6 @@ class Replay:
             usable &= finite
         self._engine.write(arrays)
 
-    def write_steps(self, steps: Steps) -> None:
-        """As `write`, of steps by themselves, on the device."""
-        self._engine.write(self._engine.arrays_of(steps))
-
     def _steps_of(self, rollout: Rollout) -> Any:
         """The memory of a rollout as `write` takes it, made once: rollouts use theirs anew."""
         tensors = (
@@ -216,16 +210,6 @@ class Replay:
         nothing that may be drawn all is 0, the weights too.
         """
         self._engine.sample(batch.arrays, beta)
-        return batch
-
-    def taken(self, rows: Tensor, next_places: Tensor) -> Batch:
-        """A new batch with the observations and actions of these rows [B], and what lies at these
-        places, as `n_step_return` has them.
-        """
-        batch = self.make_batch(len(rows))
-        batch.samples.rows.copy_(rows)
-        batch.samples.next_places.copy_(next_places)
-        self._engine.gather(batch.arrays)
         return batch
 
     def update_priorities(self, index: Tensor, errors: Tensor) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import pytest
 import torch
 from replay_checks import FRAME, StackedStream, check_same_as_processor, in_order
 
-from operant.trainer.memory.replay import Batch, Layout, Priorities, Replay, SharedReplay
+from operant.trainer.memory.replay import Batch, Layout, Priorities, Replay
 
 MASK = 2
 BYTES = {"obs_dtype": torch.uint8}
@@ -121,65 +119,3 @@ def test_a_million_steps_of_atari_take_less_than_seven_and_a_half_gigabytes(
         1_000_000, num_envs, 4 * 84 * 84, stack=4, is_prioritised=is_prioritised, **BYTES
     )
     assert 7_056_000_000 < layout.needed_bytes < 7_500_000_000
-
-
-class Pair:
-    """Two ranks in threads of this process, who have an environment each."""
-
-    size = 2
-
-    def __init__(
-        self, rank: int, barrier: threading.Barrier, told: dict[int, torch.Tensor]
-    ) -> None:
-        self.rank, self._barrier, self._told = rank, barrier, told
-
-    def my_rows(self, num_rows: int) -> range:
-        return range(self.rank, self.rank + 1)
-
-    def my_slice(self, x: torch.Tensor, dim: int) -> torch.Tensor:
-        return x.narrow(dim, self.rank, 1)
-
-    def gather(self, x: torch.Tensor, dim: int) -> torch.Tensor:
-        self._told[self.rank] = x.clone()
-        self._barrier.wait(60)
-        both = torch.cat([self._told[rank] for rank in range(2)], dim)
-        self._barrier.wait(60)
-        return both
-
-
-def test_ranks_draw_and_save_the_stacks_that_one_process_would():
-    stream = StackedStream(2, 4, MASK)
-    rollouts = [stream.rollout(steps, 0.15, 0.15, 0) for steps in (4, 9, 7, 2)]
-    alone = make(4, MASK, kept=4, n_step=3)
-    for rollout in rollouts:
-        alone.write(rollout)
-    state, drawn = alone.state_dict(), alone.sample(alone.make_batch(64))
-    barrier, told = threading.Barrier(2), {}
-
-    def of_rank(rank: int) -> tuple[Batch, Batch, dict[str, torch.Tensor]]:
-        def fresh() -> SharedReplay:
-            return SharedReplay(
-                Pair(rank, barrier, told), 22, 2, 4 * FRAME + MASK, (), torch.int64, seed=1,
-                device=torch.device("cpu"), stack=4, mask_size=MASK, n_step=3, **BYTES,
-            )  # fmt: skip
-
-        replay, resumed = fresh(), fresh()
-        for rollout in rollouts:
-            mine = slice(rank, rank + 1)
-            names = {"obs", "actions", "rewards", "terminated", "truncated", "final_obs"}
-            replay.write(
-                replace(rollout, **{x: getattr(rollout, x)[:, mine].contiguous() for x in names})
-            )
-        saved = replay.state_dict()
-        resumed.load_state_dict(saved)
-        batches = [each.sample(each.make_batch(64)) for each in (replay, resumed)]
-        return *batches, saved
-
-    with ThreadPoolExecutor(2) as threads:
-        of_ranks = list(threads.map(of_rank, range(2)))
-    for *batches, saved in of_ranks:
-        assert all(torch.equal(saved[name], x) for name, x in state.items())
-        for batch in batches:
-            assert batch.num_local == len(batch.numbers) > 10
-            for name in ("obs", "actions", "next_obs", "returns", "discounts"):
-                assert torch.equal(getattr(batch, name), getattr(drawn, name)[batch.numbers])
