@@ -100,7 +100,7 @@ def algorithms(context: click.Context, typed: str) -> Iterable[Item]:
 
 @_offering
 def hardware(context: click.Context, typed: str) -> Iterable[Item]:
-    from ...trainer.config.hardware import hardware_names
+    from ...trainer.config.overlays import hardware_names
 
     return [CompletionItem(name) for name in hardware_names() if name.startswith(typed)]
 

@@ -85,14 +85,18 @@ def run_here(wanted: str, asked: str = "") -> Run:
     """The run of that name, whose folder is here, for what was `asked` of operant: by default the
     command that is running. Raises RunNotFoundError, and UsageError for one on another machine.
     """
+    from ...shared.runs.find_runs import find_run
+
+    _check_is_here(wanted, asked)
+    return find_run(wanted)
+
+
+def _check_is_here(wanted: str, asked: str = "") -> None:
     if remote := remote_name(wanted):
         asked = asked or click.get_current_context().info_name or ""
         run = shlex.quote(remote.run) if remote.run.strip("/") else "RUN"
         there = f"ssh {remote.host} operant {asked} {run}"
         raise UsageError(f"{wanted} is on another machine; call it there: `{there}`")
-    from ...shared.runs.find_runs import find_run
-
-    return find_run(wanted)
 
 
 def looked_anywhere(run: str | None, latest: bool) -> tuple[RunStatus, RunNotes]:
@@ -147,5 +151,10 @@ def chosen_host(run: str | None, latest: bool) -> RemoteName | None:
 
 
 def runs_here(wanted: Iterable[str]) -> list[Run]:
-    """Each once, in the order asked for."""
-    return list(dict.fromkeys(map(run_here, wanted)))
+    """Runs to archive or delete, of any version: each once, in the order asked for."""
+    from ...shared.runs.find_runs import run_called
+
+    wanted = list(wanted)
+    for name in wanted:
+        _check_is_here(name)
+    return list(dict.fromkeys(map(run_called, wanted)))

@@ -70,11 +70,20 @@ def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
 
 
 def find_run(wanted: str) -> Run:
-    """The run that `wanted` names: an id, a name that people gave a run, then or later, or a part
-    of either that no other run has.
+    """The run that `wanted` names, see `run_called`. Raises RunFolderError for a run of a version
+    whose files this one does not read.
+    """
+    run = run_called(wanted)
+    if made_by := run.made_by():
+        raise RunFolderError(f"{run.id} was {made_by}")
+    return run
 
-    Raises RunNotFoundError, which names those that come near, and RunFolderError for a run of a
-    version whose files this one does not read.
+
+def run_called(wanted: str) -> Run:
+    """The run, of any version, that `wanted` names: an id, a name that people gave a run, then or
+    later, or a part of either that no other run has.
+
+    Raises RunNotFoundError, which names those that come near.
     """
     runs = list_runs()
     if not runs:
@@ -91,8 +100,6 @@ def find_run(wanted: str) -> Run:
             or [run for run in runs if run.manifest().get("name") == wanted]
         )
     if len(matches) == 1:
-        if made_by := matches[0].made_by():
-            raise RunFolderError(f"{matches[0].id} was {made_by}")
         return matches[0]
     if not matches:
         elsewhere = "; what is on another machine, call there" if ":" in wanted else ""

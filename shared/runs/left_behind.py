@@ -33,8 +33,9 @@ def runs_left_behind() -> list[Run]:
     for path in _pages_left_behind():
         if run := _run_of(path):
             found[run] = None
-    # Anything else may be a folder that is no run: nothing is written there.
-    return [run for run in found if run.names_itself() and not _is_at_work(run)]
+    # Anything else may be a folder that is no run, or of another version: it stays as it is.
+    readable = [run for run in found if run.names_itself() and not run.made_by()]
+    return [run for run in readable if not _is_at_work(run)]
 
 
 def _is_at_work(run: Run) -> bool:

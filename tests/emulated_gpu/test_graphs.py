@@ -13,7 +13,7 @@ from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import off_policy
 from operant.trainer.config.files import load_config, preset_names
 from operant.trainer.config.from_values import make_config
-from operant.trainer.config.hardware import hardware_names, hardware_overrides
+from operant.trainer.config.overlays import hardware_names, hardware_overrides
 from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs.names import LEARNED_ENV_NAMES, is_hosted

@@ -27,8 +27,7 @@ from ..spaces.encoders import IMAGE_ENCODERS, PARTS
 from .defaults import NEUTRAL, neutral_settings
 from .flat_keys import flat_keys
 from .from_values import changed, make_config, model_for, parse_override, set_value, unset_value
-from .hardware import hardware_overrides
-from .overlays import overlay_overrides, split_overlays
+from .overlays import hardware_overrides, overlay_overrides, split_overlays
 from .own_algorithms import base_algorithm
 from .toml_file import PRESET_FOLDER, read_toml
 from .train_config import (

@@ -33,18 +33,21 @@ from ..settings.policy import PolicyConfig
 from ..settings.section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
 from ..spaces import obs_type
 from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, PARTS, chosen_encoder
-from .inspection import EpisodesConfig, GradientsConfig, TraceConfig, WeightsConfig
 from .known_elsewhere import algorithm_elsewhere
 from .metrics import MAX_PUBLISHED_RANKS, metrics_of, rank_metrics
 from .own_algorithms import base_algorithm, section_of
 from .tables import (
     NO_BEST,
     CheckpointConfig,
+    EpisodesConfig,
     EvaluationConfig,
+    GradientsConfig,
     NormalizationConfig,
     RanksConfig,
     RecorderConfig,
     StopConfig,
+    TraceConfig,
+    WeightsConfig,
 )
 
 if TYPE_CHECKING:

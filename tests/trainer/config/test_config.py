@@ -10,7 +10,7 @@ import pytest
 from operant.shared import ConfigError
 from operant.trainer.config.files import load_config, preset_names, resolve
 from operant.trainer.config.from_values import fields_with_defaults, make_config, parse_override
-from operant.trainer.config.hardware import hardware_names, hardware_overrides
+from operant.trainer.config.overlays import hardware_names, hardware_overrides
 from operant.trainer.config.train_config import TrainConfig
 
 

@@ -1,5 +1,5 @@
-"""What is to be seen of each environment: a file of its name with a function `scene`; MinAtar's
-games share `minatar.py`.
+"""What is to be seen of each environment: a file of its name with a function `scene`; variants of
+an environment share its file, as MinAtar's games do.
 
     scene(spec, states, selected) -> Scene
 
@@ -20,9 +20,13 @@ from ....shared.episodes.scene import Scene
 from ...envs.names import MINATAR_ENV_NAMES
 
 Drawing = Callable[[Any, NDArray[Any], int], Scene]
+SHARED = {
+    "cart_pole_no_velocity": "cart_pole",
+    "mountain_car_continuous": "mountain_car",
+    **dict.fromkeys(MINATAR_ENV_NAMES, "minatar"),
+}
 
 
 def load_drawing(env: str) -> Drawing:
     """The function `scene` of one of operant's own environments."""
-    name = "minatar" if env in MINATAR_ENV_NAMES else env
-    return cast(Drawing, importlib.import_module(f".{name}", __name__).scene)
+    return cast(Drawing, importlib.import_module(f".{SHARED.get(env, env)}", __name__).scene)

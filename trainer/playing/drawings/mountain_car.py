@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ....shared.episodes.scene import Scene, area, disc, line, turned
 from ...envs.mountain_car import FLAG, MAX_POSITION, MIN_POSITION, POSITION
+from ...envs.mountain_car_continuous import FLAG as NEARER_FLAG
 
 WHEELS_AT, WHEEL = (-0.035, 0.035), 0.02
 CAR = ((-0.06, 0.035), (0.06, 0.035), (0.06, 0.07), (0.03, 0.1), (-0.03, 0.1), (-0.06, 0.07))
@@ -20,12 +21,9 @@ def height(x: Any) -> Any:
     return np.sin(3 * x) * 0.45 + 0.55
 
 
-def scene(spec: object, states: NDArray[Any], selected: int) -> Scene:
-    return valley(float(states[-1, POSITION]), float(FLAG))
-
-
-def valley(x: float, flag: float) -> Scene:
-    """With the car and the flag at these places."""
+def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
+    x = float(states[-1, POSITION])
+    flag = float(NEARER_FLAG if "Continuous" in spec.name else FLAG)
     slope, top = math.atan(1.35 * math.cos(3 * x)), height(flag)
     ground = np.linspace(MIN_POSITION, MAX_POSITION, 100)
     wheels = turned([(at, WHEEL) for at in WHEELS_AT], slope, x, height(x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ....shared.runs.run_folder import Run
-from ....shared.runs.small_file import open_to_append
+from ....shared.episodes.episode_file import write_moments
+from ....shared.episodes.scene import Episodes, Moment
+from ....shared.runs.owners import make_private_folder
+from ....shared.runs.run_folder import EPISODE_ENDING, Run
+from ....shared.runs.small_file import create_anew, open_to_append
+from ...config import TrainConfig
 from ...experiment.experiment import Experiment
 from ...experiment.intervals import Due
-from .tracing import Tracer
+from ...experiment.trained_policy import TrainedPolicy
+from ...experiment.untrained import make_policy
+from ...playing import make_episodes
+from .tracing import Tracer, delete_old
 
 if TYPE_CHECKING:
     from ..telemetry import Telemetry
@@ -122,8 +129,6 @@ class Inspection:
         for notice in self._tracer.take_notices():
             self._telemetry.event("info", notice)
         if due.episodes:
-            from .episode import EpisodeRecorder  # only here drawings are needed
-
             recorder = EpisodeRecorder(self._experiment.config, self._run.episode_folder)
             # An environment that cannot be drawn, whatever it raises, or a full disk, is no reason
             # not to train.
@@ -143,3 +148,41 @@ class Inspection:
         ):
             file.write(json.dumps({**line, "layers": layers}) + "\n")
         return metrics
+
+
+class EpisodeRecorder:
+    """Plays the first greedy episode of the run's seed with copies of the policy, on the processor,
+    and writes it as a file that `operant play` shows.
+    """
+
+    def __init__(self, config: TrainConfig, folder: Path) -> None:
+        self._config, self._folder = config, folder
+
+    def record(self, policy: Any, iteration: int) -> Path:
+        """Write the episode that `policy` plays now. Waits for the device. Raises OSError."""
+        copied: Any = make_policy(self._config)
+        copied.load_state_dict({name: x.cpu() for name, x in policy.state_dict().items()})
+        episodes = make_episodes(TrainedPolicy(copied, self._config, iteration))
+        name = f"iteration-{iteration:09d}{EPISODE_ENDING}"
+        building = self._folder / f".building-{name}"
+        make_private_folder(self._folder, parents=False)
+        try:
+            with os.fdopen(create_anew(building), "wb") as file:
+                write_moments(file, episodes.env, episodes.seed, self._moments(episodes))
+            building.rename(self._folder / name)
+        except BaseException:
+            building.unlink(missing_ok=True)
+            raise
+        finally:
+            episodes.close()
+        delete_old(self._folder, f"*{EPISODE_ENDING}", self._config.episodes.keep)
+        return self._folder / name
+
+    def _moments(self, episodes: Episodes) -> Iterator[Moment]:
+        episodes.begin(episodes.seed, 0)
+        yield episodes.moment(0)
+        for _ in range(self._config.episodes.max_steps):
+            is_over = episodes.step()
+            yield episodes.moment(0)
+            if is_over:
+                break

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from operant.trainer.running.inspection import episode
-from operant.trainer.running.inspection.episode import EpisodeRecorder
+from operant.trainer.running.inspection import inspection
+from operant.trainer.running.inspection.inspection import EpisodeRecorder
 from operant.trainer.running.inspection.tracing import Tracer
 
 FILES = {
@@ -48,7 +48,7 @@ def test_a_linked_folder_of_episodes_is_not_pruned(linked, small_config, monkeyp
         ("TrainedPolicy", lambda *parts: None),
         ("write_moments", lambda file, *parts: file.write(b"x")),
     ):
-        monkeypatch.setattr(episode, name, value)
+        monkeypatch.setattr(inspection, name, value)
     recorder = EpisodeRecorder(
         small_config("episodes.every_iterations=1", "episodes.keep=1"), linked
     )

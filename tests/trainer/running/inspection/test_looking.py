@@ -158,7 +158,9 @@ def test_an_environment_that_cannot_be_drawn_is_trained_on(trained, monkeypatch,
     def make_episodes(_):
         raise kind("it draws nothing")
 
-    monkeypatch.setattr("operant.trainer.running.inspection.episode.make_episodes", make_episodes)
+    monkeypatch.setattr(
+        "operant.trainer.running.inspection.inspection.make_episodes", make_episodes
+    )
     _, page = trained("episodes.every_iterations=3")
     assert "no episode: it draws nothing" in told(page)
     assert page.read().iteration == 6
