@@ -311,7 +311,6 @@ def test_what_no_machine_can_do_is_refused_in_one_line(overrides, words):
         ((MEMORY, "contrastive.coef=0.1"), "contrastive.coef = 0.1"),
         ((*TINYPHYSICS, "device=cuda"), "env = tinyphysics with device = cuda"),
         ((*TINYPHYSICS, "tinyphysics.engine=tensorrt"), "tinyphysics.engine = tensorrt"),
-        ((*TINYPHYSICS, "tinyphysics.precision=half"), "tinyphysics.precision = half"),
         ((*TINYPHYSICS, "ranks.cut_stragglers=true"),
          "env = tinyphysics with ranks.cut_stragglers = true"),
     ],

@@ -54,9 +54,6 @@ class TinyPhysicsConfig(EnvSection):
     engine: Literal["auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch"] = Field(
         "auto", description="inference engine of the car model; auto: the fastest on this machine"
     )
-    precision: Literal["float32", "tf32", "half"] = Field(
-        "float32", description="precision of the torch engine on a GPU"
-    )
 
     def check(self, config: TrainConfig) -> None:
         for refusal in (*self._refusals(config), *self._refusals_of_engines(config)):
@@ -101,16 +98,9 @@ class TinyPhysicsConfig(EnvSection):
             )
 
     def _refusals_of_engines(self, config: TrainConfig) -> Iterator[str]:
-        engine, precision = self.engine, self.precision
-        if precision != "float32" and engine not in ("auto", "torch"):
-            yield (
-                f"tinyphysics.precision = {precision} is for the torch engine, and "
-                f"tinyphysics.engine = {engine}"
-            )
-        if config.device == "cpu" and (precision != "float32" or engine in GPU_ENGINES):
-            key, value = ("engine", engine) if engine in GPU_ENGINES else ("precision", precision)
-            yield f"tinyphysics.{key} = {value} needs a GPU, and device = cpu"
-        if config.device == "cuda" and engine == "onnxruntime":
+        if config.device == "cpu" and self.engine in GPU_ENGINES:
+            yield f"tinyphysics.engine = {self.engine} needs a GPU, and device = cpu"
+        if config.device == "cuda" and self.engine == "onnxruntime":
             yield (
                 "tinyphysics.engine = onnxruntime is on the processor, and device = cuda; "
                 "onnxruntime-cuda is on the GPU"
