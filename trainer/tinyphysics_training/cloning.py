@@ -26,6 +26,7 @@ from .steering import action_towards
 
 MAX_LOG_PROB = 5.0  # an action at the very edge has a density without bound
 EDGE = 1e-3  # actions keep this far from 0 and 1
+HISTORY_NOISE = 0.1  # standard deviation of the shifts of the history, in steering units
 
 
 class Demonstrations:
@@ -55,7 +56,7 @@ def demonstrations(
         last = simulation.last_step(full_trajectory=False)
     parts = [_copy(simulation, range(CONTEXT_STEPS, last), 0.0, generator)]
     for _ in range(config.copies - 1):
-        parts.append(_copy(simulation, range(CONTEXT_STEPS, last), config.history_noise, generator))
+        parts.append(_copy(simulation, range(CONTEXT_STEPS, last), HISTORY_NOISE, generator))
     obs, actions = zip(*parts, strict=True)
     return Demonstrations(torch.cat(obs), torch.cat(actions))
 

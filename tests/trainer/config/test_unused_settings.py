@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     **{f"cloning.{key}": (CART_POLE, (f"cloning.{key}={value}",), "env = tinyphysics alone")
        for key, value in {
            "source": "pid", "num_epochs": 1, "minibatch_size": 7, "learning_rate": 0.5,
-           "max_grad_norm": 1, "copies": 2, "history_noise": 1,
+           "max_grad_norm": 1, "copies": 2,
        }.items()},
     **{f"marine_nav.{key}": (CART_POLE, (f"marine_nav.{key}={value}",), "env = marine_nav alone")
        for key, value in {
@@ -110,11 +110,11 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
        for key, value in {
            "protocol": "deepmind", "frame_stack": 2, "frame_skip": 2, "greyscale": "true",
            "resize": 84, "sticky_actions": 0.25, "noop_starts": 30, "life_loss": "true",
-           "reward_sign": "true", "time_limit": 9, "full_action_space": "true",
+           "reward_sign": "true", "time_limit": 9,
        }.items()},
     **{f"workers.{key}": (CART_POLE, (f"workers.{key}={value}",), "env = gymnasium:.* alone")
        for key, value in {
-           "num_workers": 2, "async_factor": 2, "timeout_s": 3, "desync_steps": 5,
+           "num_workers": 2, "async_factor": 2, "timeout_s": 3,
        }.items()},
     "evaluation.every_iterations": None,
     "evaluation.every_env_steps": None,

@@ -133,7 +133,6 @@ class MettaGridSource:
     actions: Discrete
     name: str = "mettagrid"
     obs_type: ObsType = np.uint8
-    can_restart: bool = True
     agents_retire: bool = False  # all end together
 
     @property

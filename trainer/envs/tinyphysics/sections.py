@@ -127,6 +127,3 @@ class CloningConfig(EnvSection):
     copies: int = Field(
         8, ge=1, le=1000, description="copies of each sample; all but one have a shifted history"
     )
-    history_noise: float = Field(
-        0.1, ge=0, le=2, description="standard deviation of the history shifts, in steering units"
-    )

@@ -36,7 +36,6 @@ class EnvPoolSource:
     preprocessing: Preprocessing
     num_threads: int = 0  # as many as there are cores
     num_agents: int = 1
-    can_restart: bool = True
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
@@ -136,9 +135,6 @@ class EnvPoolBatch:
             **options_of(self._source.preprocessing),
         )
         self._show(*self._pool.reset())
-
-    def restart(self, env: int) -> None:
-        self._show(*self._pool.reset(np.array([env], np.int32)))
 
     def step(self) -> None:
         a, pool = self._arrays, self._pool
