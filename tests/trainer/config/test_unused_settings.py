@@ -80,8 +80,8 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
        }.items()},
     **{f"cloning.{key}": (CART_POLE, (f"cloning.{key}={value}",), "env = tinyphysics alone")
        for key, value in {
-           "source": "pid", "num_epochs": 1, "minibatch_size": 7, "learning_rate": 0.5,
-           "max_grad_norm": 1, "copies": 2,
+           "source": "pid", "num_epochs": 1, "learning_rate": 0.5,
+           "copies": 2,
        }.items()},
     **{f"marine_nav.{key}": (CART_POLE, (f"marine_nav.{key}={value}",), "env = marine_nav alone")
        for key, value in {

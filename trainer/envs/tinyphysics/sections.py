@@ -119,11 +119,9 @@ class CloningConfig(EnvSection):
         "logged", description="what to imitate: the logs' steering at steps 20 to 99, or the PID"
     )
     num_epochs: int = Field(20, ge=0, le=10_000, description="epochs of cloning; 0: no cloning")
-    minibatch_size: int = Field(2048, ge=1, le=10**7, description="samples per AdamW step")
     learning_rate: float = Field(
         0.01, gt=0, le=1, description="at the start; falls to 0 by a cosine"
     )
-    max_grad_norm: float = Field(0.5, gt=0, description="larger gradients are scaled down")
     copies: int = Field(
         8, ge=1, le=1000, description="copies of each sample; all but one have a shifted history"
     )
