@@ -87,13 +87,27 @@ def make_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Par
         threads.tick()
 
     algorithm = EpisodePPO(
-        learning, policy, engine, split.training, settings, config.table("cloning"),
-        seed=seeds["learner"], cloning_seed=seeds["cloning"], tick=tick, ranks=ranks,
-    )  # fmt: skip
+        learning,
+        policy,
+        engine,
+        split.training,
+        settings,
+        config.table("cloning"),
+        seed=seeds["learner"],
+        cloning_seed=seeds["cloning"],
+        tick=tick,
+        ranks=ranks,
+    )
     collector = EpisodeCollector(
-        engine, split.training, policy, config.num_envs, settings.rollouts_per_route,
-        seeds["collector"], tick, ranks,
-    )  # fmt: skip
+        engine,
+        split.training,
+        policy,
+        config.num_envs,
+        settings.rollouts_per_route,
+        seeds["collector"],
+        tick,
+        ranks,
+    )
 
     def drive_held_out_routes(num_episodes: int, progress: Progress) -> Evaluation:
         """Drive each route once, with the reference's draws."""

@@ -88,9 +88,13 @@ class MettaGridBatch:
         world = self._world(self._randoms[env])
         terminated, truncated, reward = (array[env] for array in self._flags)
         world.set_buffers(
-            self._obs[env], terminated, truncated, reward, self._actions[env],
+            self._obs[env],
+            terminated,
+            truncated,
+            reward,
+            self._actions[env],
             self._other_actions[env],
-        )  # fmt: skip
+        )
         self._worlds[env] = world
 
     def _world(self, random: np.random.Generator) -> Any:

@@ -62,11 +62,13 @@ def arena(section: MettaGridConfig) -> Any:
     ticks = mg.events.periodic(start=1, period=1, end=section.max_steps)
     cooling = {
         f"cool_{NAMES[kind]}": mg.events.EventConfig(
-            name=f"cool_{NAMES[kind]}", target_query=mg.query(f"type:{NAMES[kind]}"),
-            timesteps=ticks, mutations=[handlers.updateTarget({"cooldown": -1})],
+            name=f"cool_{NAMES[kind]}",
+            target_query=mg.query(f"type:{NAMES[kind]}"),
+            timesteps=ticks,
+            mutations=[handlers.updateTarget({"cooldown": -1})],
         )
         for kind in STATIONS
-    }  # fmt: skip
+    }
     return config.GameConfig(
         num_agents=section.num_agents,
         max_steps=section.max_steps,

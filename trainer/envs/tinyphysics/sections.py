@@ -23,21 +23,46 @@ class TinyPhysicsConfig(EnvSection):
 
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("cost/total", "cost", better="down", description="mean of the training episodes"),
-        Metric("cost/held_out", "cost", better="down",
-               description="mean of the routes held out, the policy's mean steering"),
-        Metric("cost/lataccel", "cost", better="down",
-               description="of tracking, training episodes"),
+        Metric(
+            "cost/held_out",
+            "cost",
+            better="down",
+            description="mean of the routes held out, the policy's mean steering",
+        ),
+        Metric(
+            "cost/lataccel", "cost", better="down", description="of tracking, training episodes"
+        ),
         Metric("cost/jerk", "cost", better="down", description="of comfort, training episodes"),
-        Metric("cost/held_out_lataccel", "cost", level=1, better="down",
-               description="of tracking, routes held out"),
-        Metric("cost/held_out_jerk", "cost", level=1, better="down",
-               description="of comfort, routes held out"),
-        Metric("time/inference_s", "s", "timer", level=1,
-               description="of collecting: the model of the car"),
-        Metric("time/controller_s", "s", "timer", level=1,
-               description="of collecting: observations and the policy"),
+        Metric(
+            "cost/held_out_lataccel",
+            "cost",
+            level=1,
+            better="down",
+            description="of tracking, routes held out",
+        ),
+        Metric(
+            "cost/held_out_jerk",
+            "cost",
+            level=1,
+            better="down",
+            description="of comfort, routes held out",
+        ),
+        Metric(
+            "time/inference_s",
+            "s",
+            "timer",
+            level=1,
+            description="of collecting: the model of the car",
+        ),
+        Metric(
+            "time/controller_s",
+            "s",
+            "timer",
+            level=1,
+            description="of collecting: observations and the policy",
+        ),
         Metric("speed/route_ms", "ms", better="down", description="of collecting, for each route"),
-    )  # fmt: skip
+    )
 
     model: str = Field("", description="the ONNX file; '': where `download` puts it")
     routes: str = Field("", description="the folder of route files; '': where `download` puts them")
@@ -111,9 +136,14 @@ class CloningConfig(EnvSection):
     """Behaviour cloning before the first rollout."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric("loss/cloning", "nats", level=1, better="down",
-               description="negative log-likelihood after behaviour cloning"),
-    )  # fmt: skip
+        Metric(
+            "loss/cloning",
+            "nats",
+            level=1,
+            better="down",
+            description="negative log-likelihood after behaviour cloning",
+        ),
+    )
 
     source: Literal["logged", "pid"] = Field(
         "logged", description="what to imitate: the logs' steering at steps 20 to 99, or the PID"

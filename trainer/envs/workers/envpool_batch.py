@@ -18,11 +18,16 @@ from .arrays import Arrays, Counters, Games
 
 # Its words for the settings of `Preprocessing`.
 OPTIONS = {
-    "full_action_space": "full_action_space", "sticky_actions": "repeat_action_probability",
-    "noop_starts": "noop_max", "frame_skip": "frame_skip", "time_limit": "max_episode_steps",
-    "life_loss": "episodic_life", "reward_sign": "reward_clip", "greyscale": "gray_scale",
+    "full_action_space": "full_action_space",
+    "sticky_actions": "repeat_action_probability",
+    "noop_starts": "noop_max",
+    "frame_skip": "frame_skip",
+    "time_limit": "max_episode_steps",
+    "life_loss": "episodic_life",
+    "reward_sign": "reward_clip",
+    "greyscale": "gray_scale",
     "frame_stack": "stack_num",
-}  # fmt: skip
+}
 LARGEST_SEED = 2**31 - 1
 
 

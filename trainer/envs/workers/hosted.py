@@ -190,9 +190,13 @@ class HostedEnvs:
         self._seed, self._stream, self._num_resumed = seed, stream, 0
         self._first_env = first_env
         layout = Layout(
-            num_blocks, num_envs // num_blocks, spec.num_agents, spec.obs_size, spec.actions,
+            num_blocks,
+            num_envs // num_blocks,
+            spec.num_agents,
+            spec.obs_size,
+            spec.actions,
             spec.obs_type,
-        )  # fmt: skip
+        )
         self._carrier: Carrier = (
             Processes(spec.source, layout, first_env, plan.timeout_s)
             if plan.num_workers

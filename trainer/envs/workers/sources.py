@@ -71,10 +71,15 @@ class NativeSource:
                 f"{sum(choices_of(actions))} choices"
             )
         source = cls(
-            path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)),
+            path,
+            int(envs.obs_size),
+            actions,
+            int(getattr(envs, "num_agents", 1)),
             obs_type=obs_type(envs),
-            obs_shape=obs_shape(envs), obs_range=obs_range(envs), mask_size=mask_size(envs),
-        )  # fmt: skip
+            obs_shape=obs_shape(envs),
+            obs_range=obs_range(envs),
+            mask_size=mask_size(envs),
+        )
         close = getattr(envs, "close", None)
         if close:
             close()

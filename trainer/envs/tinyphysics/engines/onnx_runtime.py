@@ -128,9 +128,13 @@ class OnnxRuntimeDeviceEngine:
         for name, tensor, kind in (("states", states, np.float32), ("tokens", tokens, np.int64)):
             binding.bind_input(name, "cuda", index, kind, tuple(tensor.shape), tensor.data_ptr())
         binding.bind_output(
-            self._session.get_outputs()[0].name, "cuda", index, np.float32,
-            (len(logits), 1, VOCABULARY_SIZE), logits.data_ptr(),
-        )  # fmt: skip
+            self._session.get_outputs()[0].name,
+            "cuda",
+            index,
+            np.float32,
+            (len(logits), 1, VOCABULARY_SIZE),
+            logits.data_ptr(),
+        )
         self._session.run_with_iobinding(binding)
 
     def _place(self) -> dict[str, Any]:
