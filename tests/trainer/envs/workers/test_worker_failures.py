@@ -196,7 +196,7 @@ source = source_of("{env}")
 layout = Layout(2, 2, 1, source.obs_size, source.actions)
 
 def run():
-    workers = Processes(source, layout, 0, np.zeros(4, np.int64), 120.0)
+    workers = Processes(source, layout, 0, 120.0)
     workers.fields.seeds[:] = {seeds}
     for command in (RESET, STEP, STEP):
         workers.start(command, (0, 1))
