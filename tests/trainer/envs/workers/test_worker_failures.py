@@ -185,7 +185,6 @@ TRAINER = """
 import sys
 import threading
 sys.path.append("{support}")
-import numpy as np
 import psutil
 from operant.trainer.envs.workers.processes import Processes
 from operant.trainer.envs.workers.region import Layout
