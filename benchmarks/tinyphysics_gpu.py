@@ -2,8 +2,7 @@
 
 For the GPU benchmark to call; by hand:
 
-    python benchmarks/tinyphysics_gpu.py --data DIR [--routes 5000] [--engine torch]
-        [--precision tf32] [--json FILE]
+    python benchmarks/tinyphysics_gpu.py --data DIR [--routes 5000] [--engine torch] [--json FILE]
 """
 
 from __future__ import annotations
@@ -21,12 +20,10 @@ from measuring import machine, versions, write_json
 NUM_ITERATIONS = 3
 
 
-def measured(
-    data: Path, num_routes: int, engine: str = "torch", precision: str = "tf32"
-) -> dict[str, Any]:
+def measured(data: Path, num_routes: int, engine: str = "torch") -> dict[str, Any]:
     """Seconds of a rollout (400 model calls for each route) and of a whole iteration with 4 epochs
     of PPO, the medians of three after a first that warms up; and how far the mean PID cost in this
-    precision is from that in float32, as a fraction.
+    engine is from that of the torch engine, as a fraction.
     """
     from operant.trainer.config.files import load_config
     from operant.trainer.experiment.build import processor_experiment
@@ -38,8 +35,8 @@ def measured(
         "tinyphysics_ppo",
         [
             f"num_envs={num_routes}", "tinyphysics.rollouts_per_route=1", "cloning.num_epochs=0",
-            f"tinyphysics.engine={engine}", f"tinyphysics.precision={precision}",
-            "ppo.num_minibatches=20", f"total_env_steps={400 * num_routes * 100}",
+            f"tinyphysics.engine={engine}", "ppo.num_minibatches=20",
+            f"total_env_steps={400 * num_routes * 100}",
         ],
     )  # fmt: skip
     experiment = processor_experiment(config, Threads(1))
@@ -55,11 +52,11 @@ def measured(
         "routes": num_routes,
         "rollout_s": float(np.median(rollouts[1:])),
         "iteration_s": float(np.median(iterations[1:])),
-        "mean_cost_difference_fraction": cost_difference(data, engine, precision),
+        "mean_cost_difference_fraction": cost_difference(data, engine),
     }
 
 
-def cost_difference(data: Path, engine: str, precision: str) -> float:
+def cost_difference(data: Path, engine: str) -> float:
     from operant.trainer.envs.tinyphysics.controllers import Pid
     from operant.trainer.envs.tinyphysics.draws import reference_draws
     from operant.trainer.envs.tinyphysics.engines.choosing import make_engine
@@ -72,10 +69,7 @@ def cost_difference(data: Path, engine: str, precision: str) -> float:
     draws = reference_draws(routes.names, routes.rows.shape[1])
     exact, found = (
         float(simulate(runner, routes, Pid(), draws).costs.total.mean())
-        for runner in (
-            make_engine(model, "torch", precision="float32"),
-            make_engine(model, engine, precision=precision),  # type: ignore[arg-type]
-        )
+        for runner in (make_engine(model, "torch"), make_engine(model, engine))
     )
     return abs(found - exact) / exact
 
@@ -91,10 +85,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--routes", type=int, default=5000)
     parser.add_argument("--engine", default="torch")
-    parser.add_argument("--precision", default="tf32" if torch.cuda.is_available() else "float32")
     parser.add_argument("--json", help="also write everything to this file")
     arguments = parser.parse_args()
-    result = measured(arguments.data, arguments.routes, arguments.engine, arguments.precision)
+    result = measured(arguments.data, arguments.routes, arguments.engine)
     for name, value in result.items():
         print(f"{name:<32} {value:.6g}")
     write_json(arguments.json, {"machine": {**machine(), **versions("torch")}, "result": result})

@@ -52,7 +52,7 @@ MOST = {
     "updates_per_env_step": 2, "n_step": 9, "num_quantiles": 9, "num_atoms": 33, "policy_delay": 4,
     "target_every": 9, "num_robots": 6, "num_agents": 4, "height": 14, "width": 14,
     "num_walls": 9, "num_mines": 4, "num_generators": 4, "num_altars": 4, "max_steps": 40,
-    "num_tokens": 40, "embedding_size": 16, "num_maps": 5, "substeps": 12, "minibatch_size": 4096,
+    "num_tokens": 40, "embedding_size": 16, "num_maps": 5,
     "copies": 3, "critic_epochs": 2, "rollouts_per_route": 4, "num_routes": 4,
     "held_out_routes": 3, "total_env_steps": 200, "async_factor": 2, "wait_s": 2,
 }  # fmt: skip

@@ -33,8 +33,6 @@ NUM_EXAMPLES = 4
 @click.option(
     "--engine", default="auto", show_default=True, help="The inference engine for the car model."
 )
-@click.option("--precision", type=click.Choice(["float32", "tf32", "half"]), default="float32",
-              show_default=True, help="Precision of the torch engine on a GPU.")  # fmt: skip
 @click.option("--look-ahead", is_flag=True, help="Let the policy try 16 actions 5 steps ahead.")
 @click.option("--skip-broken", is_flag=True, help="Leave broken routes out instead of refusing.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html",
@@ -47,7 +45,6 @@ def command(
     num: int | None,
     baseline: str | None,
     engine: str,
-    precision: Any,
     look_ahead: bool,
     skip_broken: bool,
     report: Path | None,
@@ -75,7 +72,7 @@ def command(
         drivers[baseline] = make_controller(baseline)
     proto = read_model(model_path(model))
     chosen = _chosen_routes(routes, num, skip_broken)
-    runner = make_engine(proto, engine, precision=precision, batch=len(chosen))
+    runner = make_engine(proto, engine, batch=len(chosen))
     statement = str(agreement(runner, proto))
 
     driven = {}

@@ -40,18 +40,8 @@ class Counters:
         self.show()
 
 
-class Restartable(Counters):
-    def restart(self, env):
-        self.steps[env] = 0
-        self.arrays.obs[env, 1] = 0
-
-
 def make(num_envs):
     return Counters(num_envs)
-
-
-def make_restartable(num_envs):
-    return Restartable(num_envs)
 
 
 class Failing(Counters):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 Order = Callable[[], Sequence[str]]
@@ -47,13 +46,6 @@ class Work:
         yield
         self.current = before
 
-    def make_stream(self, name: str) -> Any:
-        def wait_event(event: WorkEvent) -> None:
-            with self.stream(name):
-                event.wait()
-
-        return SimpleNamespace(wait_event=wait_event)
-
 
 class WorkEvent:
     """As `torch.cuda.Event`."""
@@ -65,10 +57,6 @@ class WorkEvent:
         self.given += 1
         number = self.given
         self.work.give(lambda: setattr(self, "done", number))
-
-    def synchronize(self) -> None:
-        target = self.given
-        self.work.until(lambda: self.done >= target)
 
     def wait(self) -> None:
         target = self.given

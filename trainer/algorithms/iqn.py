@@ -37,10 +37,15 @@ class IQN(ValueBased):
 
         def make_network(obs_size: int, num_actions: int) -> ImplicitQuantiles:
             return make_implicit_quantiles(
-                obs_size, num_actions, settings.policy, seed, dueling=section.dueling,
-                noisy_std=section.noisy_std or None, layer_norm=section.layer_norm,
+                obs_size,
+                num_actions,
+                settings.policy,
+                seed,
+                dueling=section.dueling,
+                noisy_std=section.noisy_std or None,
+                layer_norm=section.layer_norm,
                 encoder=make_encoder(settings.policy, spec, seed, layer_norm=section.layer_norm),
-            )  # fmt: skip
+            )
 
         return QPolicy(
             spec,

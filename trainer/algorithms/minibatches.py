@@ -201,9 +201,14 @@ class StepEvaluator:
         steps.
         """
         samples = Batch(
-            self._observations.seen(rollout), rollout.actions, rollout.log_probs, advantages,
-            returns, rollout.values, extra or {},
-        )  # fmt: skip
+            self._observations.seen(rollout),
+            rollout.actions,
+            rollout.log_probs,
+            advantages,
+            returns,
+            rollout.values,
+            extra or {},
+        )
         return samples.each(rollout.valid_of)
 
     def features(self, piece: Minibatch) -> Tensor:

@@ -57,19 +57,31 @@ class FlatAdam:
             self._rate.fill_(learning_rate)
         # torch's function: its optimizer class would add as much as a small network's step takes.
         adam(
-            [self._parameters], [gradients], [self.mean], [self.square], [], [self.age],
-            fused=True, lr=self._rate, beta1=self.beta_1, beta2=BETA_2, eps=self._epsilon,
-            weight_decay=0.0, amsgrad=False, maximize=False,
+            [self._parameters],
+            [gradients],
+            [self.mean],
+            [self.square],
+            [],
+            [self.age],
+            fused=True,
+            lr=self._rate,
+            beta1=self.beta_1,
+            beta2=BETA_2,
+            eps=self._epsilon,
+            weight_decay=0.0,
+            amsgrad=False,
+            maximize=False,
             # Mixed precision skips steps this way, without waiting for the device.
             found_inf=None if active is None else (active == 0).to(torch.float32),
-        )  # fmt: skip
+        )
 
     def state_dict(self) -> dict[str, Tensor | int]:
         """The state in main memory."""
         return {
-            "mean": self.mean.cpu().clone(), "square": self.square.cpu().clone(),
+            "mean": self.mean.cpu().clone(),
+            "square": self.square.cpu().clone(),
             "num_steps": self.num_steps,
-        }  # fmt: skip
+        }
 
     def load_state_dict(self, state: Mapping[str, Tensor | int]) -> None:
         self.mean.copy_(torch.as_tensor(state["mean"]))
@@ -153,9 +165,11 @@ class FiniteUpdates:
 def origin_of_nan(batch: Batch, ranks: ProcessGroup = LOCAL) -> str:
     """What of a minibatch is not finite, in any of the ranks; a sentence."""
     fields = {
-        "observations": (batch.obs, batch.next_obs), "actions": (batch.actions,),
-        "rewards": (batch.returns,), "importance weights": (batch.weights,),
-    }  # fmt: skip
+        "observations": (batch.obs, batch.next_obs),
+        "actions": (batch.actions,),
+        "rewards": (batch.returns,),
+        "importance weights": (batch.weights,),
+    }
     bad = [not all(map(is_finite, parts)) for parts in fields.values()]
     num_bad = ranks.sum(torch.tensor(bad, dtype=torch.int64)).tolist()
     found = [name for name, count in zip(fields, num_bad, strict=True) if count]
@@ -175,9 +189,11 @@ def origin_in_rollout(rollout: Rollout) -> str:
     if not rollout.finals_in_order:  # else those of no episode are 0
         finals = finals.masked_fill(~truncated, 0)
     tensors = {
-        "observation": rollout.obs, "final observation": finals, "reward": rollout.rewards,
+        "observation": rollout.obs,
+        "final observation": finals,
+        "reward": rollout.rewards,
         "action": rollout.actions,
-    }  # fmt: skip
+    }
     for name, tensor in tensors.items():
         found = torch.nonzero(~tensor.isfinite())
         if len(found):

@@ -171,9 +171,14 @@ class PPO(OnPolicy):
     def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
         """Advantages and returns of a rollout, each [T, N], by its stored values."""
         return gae(
-            rewards, rollout.values, rollout.next_values, rollout.terminated, rollout.truncated,
-            self.section.gamma, self.section.gae_lambda,
-        )  # fmt: skip
+            rewards,
+            rollout.values,
+            rollout.next_values,
+            rollout.terminated,
+            rollout.truncated,
+            self.section.gamma,
+            self.section.gae_lambda,
+        )
 
     def batch_of(self, rollout: Rollout, advantages: Tensor, returns: Tensor) -> Minibatch:
         """The batch that minibatches are drawn from."""
@@ -229,9 +234,11 @@ class PPO(OnPolicy):
             clip_coef, entropy_coef = (torch.as_tensor(x, dtype=torch.float32) for x in scheduled)
             scheduled = clip_coef, entropy_coef
         return self.gradient.of(
-            minibatch, lambda piece: self._loss_of(piece, *scheduled), len(self.loss_names),
+            minibatch,
+            lambda piece: self._loss_of(piece, *scheduled),
+            len(self.loss_names),
             self._in_pieces,
-        )  # fmt: skip
+        )
 
     def _in_pieces(self, minibatch: Minibatch, pieces: Sequence[slice]) -> Minibatch:
         """The minibatch with what each piece needs from the others; `pieces` are their index
@@ -248,9 +255,13 @@ class PPO(OnPolicy):
         section = self.section
         evaluation = self.evaluator.evaluate_actions(piece)
         sums = ppo_loss_sums(
-            self.policy.distribution, evaluation.outputs, evaluation.values, evaluation.samples,
-            clip_coef, section.value_clip,
-        )  # fmt: skip
+            self.policy.distribution,
+            evaluation.outputs,
+            evaluation.values,
+            evaluation.samples,
+            clip_coef,
+            section.value_clip,
+        )
         loss = sums.policy + section.value_coef * sums.value - entropy_coef * sums.entropy
         terms = [*sums]
         for auxiliary in self.auxiliary_losses:

@@ -103,9 +103,13 @@ class PQN(OnPolicy):
         with torch.no_grad():
             _, next_values = rollout.values_by(lambda obs: policy.values(obs).amax(-1))
             returns = q_lambda(
-                rewards, next_values, rollout.terminated, rollout.truncated,
-                section.gamma, section.q_lambda,
-            )  # fmt: skip
+                rewards,
+                next_values,
+                rollout.terminated,
+                rollout.truncated,
+                section.gamma,
+                section.q_lambda,
+            )
         tensors = (rollout.obs[:-1], rollout.actions, returns)
         batch = Returns(*map(rollout.valid_of, tensors))
         rate = self.learning_rate(progress_fraction)

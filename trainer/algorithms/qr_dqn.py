@@ -28,9 +28,10 @@ class QRDQN(ValueBased):
         next_quantiles = head.quantiles(self.target(next_obs))
         best = self.best_next(next_quantiles.mean(-1), next_obs)
         targets = td_target(
-            batch.returns.unsqueeze(1), batch.discounts.unsqueeze(1),
+            batch.returns.unsqueeze(1),
+            batch.discounts.unsqueeze(1),
             of_actions(next_quantiles, best),
-        )  # fmt: skip
+        )
         quantiles = head.quantiles(outputs)
         taken = of_actions(quantiles, batch.actions)
         loss = quantile_huber(taken, head.taus, targets)

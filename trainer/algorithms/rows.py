@@ -190,10 +190,14 @@ def rows_of(
 
     values = rollout.values
     samples = Batch(
-        rollout.obs[:-1] if seen is None else seen, rollout.actions, rollout.log_probs,
-        values if advantages is None else advantages, values if returns is None else returns,
-        values, extra or {},
-    ).each(cut)  # fmt: skip
+        rollout.obs[:-1] if seen is None else seen,
+        rollout.actions,
+        rollout.log_probs,
+        values if advantages is None else advantages,
+        values if returns is None else returns,
+        values,
+        extra or {},
+    ).each(cut)
     valid = None if rollout.valid is None else cut(rollout.valid)
     return Rows(samples, rollout.states.flatten(0, 1), cut(rollout.resets()), valid)
 

@@ -44,9 +44,13 @@ class TD3(OffPolicyActorCritic):
     @staticmethod
     def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> DeterministicActor:
         return DeterministicActor(
-            spec, settings.policy, settings.normalization.obs, seed,
-            std=settings.section.exploration_std, **actor_options(settings),
-        )  # fmt: skip
+            spec,
+            settings.policy,
+            settings.normalization.obs,
+            seed,
+            std=settings.section.exploration_std,
+            **actor_options(settings),
+        )
 
     def next_actions(self, next_obs: Tensor) -> Tensor:
         """The target's actions [B, A], smoothed by noise where that is wanted."""

@@ -39,9 +39,10 @@ class TQC(SAC):
         next_quantiles, _ = self.target_critics.taped(next_obs, drawn.actions)
         kept = truncated(next_quantiles, self.section.dropped_quantiles)
         targets = td_target(
-            batch.returns.unsqueeze(1), batch.discounts.unsqueeze(1),
+            batch.returns.unsqueeze(1),
+            batch.discounts.unsqueeze(1),
             kept - (self.alpha * drawn.log_probs).unsqueeze(1),
-        )  # fmt: skip
+        )
         quantiles, tape = self.critics.taped(obs, batch.actions)  # [critics, B, M]
         num_critics, batch_size, num_quantiles = quantiles.shape
         loss = quantile_huber(quantiles, self.taus, targets)

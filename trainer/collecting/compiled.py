@@ -61,9 +61,13 @@ class CompiledCollector:
     resumes_exactly = True
 
     def __init__(
-        self, envs: VectorEnv, policy: ActorCritic, steps: int, threads: Threads,
+        self,
+        envs: VectorEnv,
+        policy: ActorCritic,
+        steps: int,
+        threads: Threads,
         ranks: ProcessGroup = LOCAL,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The environments are those of one of `ranks`."""
         self.envs, self._policy, self._threads, self._ranks = envs, policy, threads, ranks
         self.rollout = Rollout.empty(
@@ -96,9 +100,16 @@ class CompiledCollector:
         envs, memory = self.envs, self._memory
         memory.obs[0] = memory.obs[-1]
         self._threads.run(
-            self._collect, self._shards, self._steps_before, envs.state, envs.totals,
-            envs.source, memory, policy_arrays(self._policy), self._progress,
-        )  # fmt: skip
+            self._collect,
+            self._shards,
+            self._steps_before,
+            envs.state,
+            envs.totals,
+            envs.source,
+            memory,
+            policy_arrays(self._policy),
+            self._progress,
+        )
         self._steps_before += len(memory.rewards)
         self._progress[:] = 0
         return self.rollout
@@ -176,9 +187,15 @@ def act(start, stop, t, step, source, memory, policy, x, outputs_of):
             place = first + row
             random = (step, source.first_env * num_agents + place, source.seed)
             memory.log_probs[t, place] = sample(
-                outputs, row, policy.num_outputs, policy.table, random, place,
-                memory.actions[t], memory.env_actions,
-            )  # fmt: skip
+                outputs,
+                row,
+                policy.num_outputs,
+                policy.table,
+                random,
+                place,
+                memory.actions[t],
+                memory.env_actions,
+            )
 
 
 @compiled

@@ -64,13 +64,28 @@ class FusedCollector(ActorCollector):
         parameters = policy.flat_parameters[: policy.num_actor_parameters]
         activation = np.int64(ACTIVATIONS.index(policy.activation))
         self._kernel.launch(
-            envs.num_envs, envs.state, envs.totals, envs.source, self._steps_before,
-            isinstance(policy.normalizer, ObsNormalizer), parameters, self._layers, activation,
-            *obs_statistics(policy), num_log_stds, self._table, rollout.obs, rollout.actions,
-            self._env_actions, rollout.rewards,
-            rollout.terminated, rollout.truncated, rollout.log_probs, rollout.final_obs,
+            envs.num_envs,
+            envs.state,
+            envs.totals,
+            envs.source,
+            self._steps_before,
+            isinstance(policy.normalizer, ObsNormalizer),
+            parameters,
+            self._layers,
+            activation,
+            *obs_statistics(policy),
+            num_log_stds,
+            self._table,
+            rollout.obs,
+            rollout.actions,
+            self._env_actions,
+            rollout.rewards,
+            rollout.terminated,
+            rollout.truncated,
+            rollout.log_probs,
+            rollout.final_obs,
             self._num_truncated,
-        )  # fmt: skip
+        )
 
 
 def obs_statistics(policy: ActorCritic) -> tuple[Tensor, Tensor]:
@@ -87,11 +102,16 @@ def obs_statistics(policy: ActorCritic) -> tuple[Tensor, Tensor]:
 def make_fused(spec: EnvSpec, head: Head, num_parameters: int, width: int) -> Kernel:
     """The kernel of one environment, for actors of this many parameters and at most this width."""
     return Kernel(
-        collect_one, f"{spec.name}_{head.label}_{num_parameters}_{width}",
-        thread=thread_template, loop=loop_template, sample=head.sample,
-        num_parameters=num_parameters, width=width, keeps_final=True,
+        collect_one,
+        f"{spec.name}_{head.label}_{num_parameters}_{width}",
+        thread=thread_template,
+        loop=loop_template,
+        sample=head.sample,
+        num_parameters=num_parameters,
+        width=width,
+        keeps_final=True,
         **env_bindings(spec),
-    )  # fmt: skip
+    )
 
 
 num_parameters: int = unbound("of the actor")
@@ -132,10 +152,28 @@ def loop_template(size, arguments):
 def collect_one(env, weights, x, y, local, arguments):
     """The rollout of one environment."""
     (
-        state, totals, source, steps_before, normalizes, _, layers, activation, mean,
-        deviation, num_log_stds, table, all_obs, actions, env_actions, rewards,
-        terminated, truncated, log_probs, final_obs, num_truncated,
-    ) = arguments  # fmt: skip
+        state,
+        totals,
+        source,
+        steps_before,
+        normalizes,
+        _,
+        layers,
+        activation,
+        mean,
+        deviation,
+        num_log_stds,
+        table,
+        all_obs,
+        actions,
+        env_actions,
+        rewards,
+        terminated,
+        truncated,
+        log_probs,
+        final_obs,
+        num_truncated,
+    ) = arguments
     obs = local[OBS]
     load_state(env, local, state)
     for part in range(obs_size):

@@ -62,10 +62,15 @@ class CudaCollector:
         has_agents = agents_retire(envs.spec)  # whose episodes may be cut short at any time
         most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
         self.rollout = Rollout.empty(
-            envs.spec.obs_size, steps, envs.num_rows, policy, has_dead_steps=has_agents,
-            num_final_obs=None if has_agents else most_truncated, device=envs.device,
+            envs.spec.obs_size,
+            steps,
+            envs.num_rows,
+            policy,
+            has_dead_steps=has_agents,
+            num_final_obs=None if has_agents else most_truncated,
+            device=envs.device,
             obs_type=envs.spec.obs_type,
-        )  # fmt: skip
+        )
         self._states = RowStates(policy, self.rollout)
         # Of each row: episodes of this rollout that a time limit cut short.
         self._num_truncated = torch.zeros(envs.num_rows, dtype=torch.int32, device=envs.device)
@@ -111,9 +116,15 @@ class CudaCollector:
         """Step the environments, whose `actions` these are."""
         envs = self.envs
         self._step_and_keep.launch(
-            envs.num_envs, envs.state, envs.totals, envs.source, actions, self._transitions(t),
-            self.rollout.final_obs, self._num_truncated,
-        )  # fmt: skip
+            envs.num_envs,
+            envs.state,
+            envs.totals,
+            envs.source,
+            actions,
+            self._transitions(t),
+            self.rollout.final_obs,
+            self._num_truncated,
+        )
 
     def _after(self, t: int, states: Tensor) -> None:
         """Forget the episodes that ended in step `t`."""
@@ -123,9 +134,13 @@ class CudaCollector:
         """The memory of step `t`."""
         rollout = self.rollout
         rows: tuple[Any, ...] = (
-            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
-            self._final_obs, self._valid,
-        )  # fmt: skip
+            rollout.obs[t + 1],
+            rollout.rewards[t],
+            rollout.terminated[t],
+            rollout.truncated[t],
+            self._final_obs,
+            self._valid,
+        )
         return Transitions(*rows)
 
     def take_notices(self) -> Sequence[str]:
@@ -165,9 +180,13 @@ class AgentsCollector(CudaCollector):
         rollout = self.rollout
         assert rollout.valid is not None
         out: tuple[Any, ...] = (
-            rollout.obs[t + 1], rollout.rewards[t], rollout.terminated[t], rollout.truncated[t],
-            rollout.final_obs[t], rollout.valid[t],
-        )  # fmt: skip
+            rollout.obs[t + 1],
+            rollout.rewards[t],
+            rollout.terminated[t],
+            rollout.truncated[t],
+            rollout.final_obs[t],
+            rollout.valid[t],
+        )
         self.envs.step(actions, Transitions(*out))
 
 
@@ -195,11 +214,21 @@ class ActorCollector(CudaCollector):
     def _act_and_step_from(self, t: int, outputs: Tensor) -> None:
         envs, rollout = self.envs, self.rollout
         self._act_and_step.launch(
-            envs.num_envs, envs.state, envs.totals, envs.source,
-            outputs, self._table, self._steps_before, t,
-            rollout.actions[t], self._env_actions, rollout.log_probs[t], self._transitions(t),
-            rollout.final_obs, self._num_truncated,
-        )  # fmt: skip
+            envs.num_envs,
+            envs.state,
+            envs.totals,
+            envs.source,
+            outputs,
+            self._table,
+            self._steps_before,
+            t,
+            rollout.actions[t],
+            self._env_actions,
+            rollout.log_probs[t],
+            self._transitions(t),
+            rollout.final_obs,
+            self._num_truncated,
+        )
 
 
 class RecurrentActorCollector(ActorCollector):
@@ -257,9 +286,20 @@ def make_act_and_step(spec: EnvSpec, head: Head) -> Kernel:
 def act_and_step_one(env, arguments):
     """One env step of one environment, from the actor's outputs to the transition."""
     (
-        state, totals, source, outputs, table, steps_before, t, actions, env_actions,
-        log_probs, out, final_obs, num_truncated,
-    ) = arguments  # fmt: skip
+        state,
+        totals,
+        source,
+        outputs,
+        table,
+        steps_before,
+        t,
+        actions,
+        env_actions,
+        log_probs,
+        out,
+        final_obs,
+        num_truncated,
+    ) = arguments
     random = (steps_before[0] + t, source.first_env + env, source.seed)
     num_outputs = outputs.shape[1]
     log_probs[env] = sample(outputs, env, num_outputs, table, random, env, actions, env_actions)

@@ -107,14 +107,14 @@ def env_spec_of(config: TrainConfig) -> AnySpec:
         threads = config.num_threads or num_cores()
         return cast("GymnasiumSpec", _looked_at(host, config.env, threads))
     if host == "workers":
-        from .workers.hosted import with_plan
+        from .workers.hosted import HostedSpec
 
         plan = config.table("workers").plan(config.num_envs)
         if config.env in FOREIGN_ENV_NAMES:
             source = importlib.import_module(f".{config.env}.source", __name__)
-            return with_plan(source.source_of(config.table(config.env)), plan)
+            return HostedSpec(source.source_of(config.table(config.env)), plan)
         source = _looked_at(host, config.env, preprocessing_of(config))
-        return with_plan(source, plan, config.env)
+        return HostedSpec(source, plan)
     if config.env in CONFIGURED_ENV_NAMES:
         making = importlib.import_module(f".{config.env}.making", __name__)
         return cast("EnvSpec", making.make_spec(config.table(config.env)))

@@ -40,12 +40,15 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]
         obs = Unbounded((*self._rows, spec.obs_size), dtype=torch.float32)
         reward, action = Unbounded((*self._rows, 1)), action_spec(spec.actions, self._rows)
         if self._has_agents:
-            flags = {name: Binary(shape=(*self._rows, 1), dtype=torch.bool) for name in
-                     ("valid", "retired")}  # fmt: skip
+            flags = {
+                name: Binary(shape=(*self._rows, 1), dtype=torch.bool)
+                for name in ("valid", "retired")
+            }
             self.observation_spec = self._of_agents(observation=obs, **flags)
             self.action_spec, self.reward_spec = (
-                self._of_agents(action=action), self._of_agents(reward=reward)
-            )  # fmt: skip
+                self._of_agents(action=action),
+                self._of_agents(reward=reward),
+            )
         else:
             self.observation_spec = Composite(observation=obs, shape=self.batch_size)
             self.action_spec, self.reward_spec = action, reward
@@ -85,17 +88,23 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]
         self._fresh = envs.state.episode != before
         ended = np.repeat(self._fresh, agents)[:, None]
         valid = out.valid if self._has_agents else np.ones_like(out.terminated)
-        last = np.where(out.valid[:, None] & ended, out.final_obs, 0.0) if self._has_agents else (
-            out.final_obs
-        )  # fmt: skip
+        last = (
+            np.where(out.valid[:, None] & ended, out.final_obs, 0.0)
+            if self._has_agents
+            else (out.final_obs)
+        )
         given = self._given(np.where(ended, last, out.obs), valid, out.terminated)
         reward = self._shaped(out.reward)
         given.set((AGENTS, "reward") if self._has_agents else "reward", reward)
         truncated = out.truncated.reshape(self._num_envs, -1).any(1)
-        flags = {"done": self._fresh, "truncated": truncated,
-                 "terminated": self._fresh & ~truncated}  # fmt: skip
-        return given.update({name: torch.from_numpy(x)[:, None].clone() for name, x in
-                             flags.items()})  # fmt: skip
+        flags = {
+            "done": self._fresh,
+            "truncated": truncated,
+            "terminated": self._fresh & ~truncated,
+        }
+        return given.update(
+            {name: torch.from_numpy(x)[:, None].clone() for name, x in flags.items()}
+        )
 
     def _given(self, obs: Any, valid: Any, retired: Any) -> TensorDictBase:
         seen = torch.from_numpy(np.array(obs, np.float32)).view(*self._rows, -1)

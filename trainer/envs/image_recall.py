@@ -53,9 +53,11 @@ def observe(state, env, obs):
         i, j = row - int(state[ROW, env]), column - int(state[COLUMN, env])
         is_near = i >= 0 and i <= 2 and j >= 0 and j <= 2
         is_bar = (
-            (bar == 0 and i == 1) or (bar == 1 and j == 1)
-            or (bar == 2 and i == j) or (bar == 3 and i + j == 2)
-        )  # fmt: skip
+            (bar == 0 and i == 1)
+            or (bar == 1 and j == 1)
+            or (bar == 2 and i == j)
+            or (bar == 3 and i + j == 2)
+        )
         is_edge = row == 0 or column == 0 or row == SIDE - 1 or column == SIDE - 1
         is_lit = is_near and is_bar if number == 0 else cell == dot
         is_framed = number == NUM_STEPS - 1 and is_edge

@@ -39,10 +39,14 @@ def make_kernels(spec: EnvSpec) -> Kernels:
         reset=Kernel(reset_one, spec.name, **bindings),
         step=Kernel(step_one, spec.name, **bindings),
         step_many=Kernel(
-            step_one_many_times, spec.name,
-            thread=many_thread, loop=many_loop, keeps_final=False, **bindings,
+            step_one_many_times,
+            spec.name,
+            thread=many_thread,
+            loop=many_loop,
+            keeps_final=False,
+            **bindings,
         ),
-    )  # fmt: skip
+    )
 
 
 def env_bindings(spec: EnvSpec) -> dict[str, Any]:

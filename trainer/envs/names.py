@@ -8,9 +8,12 @@ ENV_NAMES = ("acrobot", "cart_pole", "mountain_car", "mountain_car_continuous", 
 PARTIAL_ENV_NAMES = ("cart_pole_no_velocity", "image_recall")  # which do not show all their state
 MINATAR_PREFIX = "minatar_"
 MINATAR_ENV_NAMES = (  # which share the table [minatar]
-    "minatar_asterix", "minatar_breakout", "minatar_freeway", "minatar_seaquest",
+    "minatar_asterix",
+    "minatar_breakout",
+    "minatar_freeway",
+    "minatar_seaquest",
     "minatar_space_invaders",
-)  # fmt: skip
+)
 IMAGE_ENV_NAMES = (*MINATAR_ENV_NAMES, "image_recall")
 LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
 GYMNASIUM_PREFIX = "gymnasium:"
@@ -23,9 +26,13 @@ CONFIGURED_ENV_NAMES = ("grid", "marine_nav")  # which are made as a table of th
 FOREIGN_ENV_NAMES = ("mettagrid",)  # likewise, of another library each
 # All that `env` can be but for what begins with one of `HOSTED_PREFIXES`.
 ALL_ENV_NAMES = (
-    *ENV_NAMES, *PARTIAL_ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES,
+    *ENV_NAMES,
+    *PARTIAL_ENV_NAMES,
+    *MINATAR_ENV_NAMES,
+    *CONFIGURED_ENV_NAMES,
+    *LEARNED_ENV_NAMES,
     *FOREIGN_ENV_NAMES,
-)  # fmt: skip
+)
 
 
 def own_version(env: str) -> str:

@@ -250,9 +250,11 @@ def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
     for each in leaves(space):
         is_small = each.dtype == np.uint8 or not isinstance(each, gymnasium.spaces.Box)
         seen = {
-            "obs_shape": (), "obs_type": np.uint8 if is_small else np.float32,
-            "obs_range": ANY_NUMBERS, **seen_in(gymnasium, wrong, each),
-        }  # fmt: skip
+            "obs_shape": (),
+            "obs_type": np.uint8 if is_small else np.float32,
+            "obs_range": ANY_NUMBERS,
+            **seen_in(gymnasium, wrong, each),
+        }
         offset = end if seen["obs_type"] is np.uint8 else aligned(end)
         part = Part(start=start, offset=offset, **seen)
         yield part

@@ -54,8 +54,6 @@ def _settings_without_ranks(config: TrainConfig, ranks: RankLayout) -> Iterator[
             yield f"env = {env} with device = cuda"
         if settings.engine in GPU_ENGINES:
             yield f"{env}.engine = {settings.engine}"
-        if settings.precision != "float32":
-            yield f"{env}.precision = {settings.precision}"
     for key in ("compile", "overlap"):
         if getattr(config, key):
             yield f"{key} = true"

@@ -42,9 +42,14 @@ def forward_rows(gates, weight, h0, c0, keep, hs_before, cs_before, hs, cs, acti
                     c_before[j] = c[j] * kept
             at = (t * rows + first) * size
             product(
-                (gates, 4 * at, 4 * size), (hs_before, at, size, 1), (weight, 0, 4 * size),
-                (activated, 4 * at, 4 * size), count, size, 4 * size,
-            )  # fmt: skip
+                (gates, 4 * at, 4 * size),
+                (hs_before, at, size, 1),
+                (weight, 0, 4 * size),
+                (activated, 4 * at, 4 * size),
+                count,
+                size,
+                4 * size,
+            )
             for row in range(first, first + count):
                 activate_cell(
                     activated[t, row], cs_before[t, row], hs[t, row], cs[t, row], squashed[t, row]
@@ -85,14 +90,24 @@ def backward_rows(by_hs, weight, keep, cs_before, activated, squashed, by_gates)
             for r in range(count):
                 row = first + r
                 differentiate_cell(
-                    by_hs[t, row], activated[t, row], cs_before[t, row], squashed[t, row], by_h[r],
-                    by_c[r], by_gates[t, row],
-                )  # fmt: skip
+                    by_hs[t, row],
+                    activated[t, row],
+                    cs_before[t, row],
+                    squashed[t, row],
+                    by_h[r],
+                    by_c[r],
+                    by_gates[t, row],
+                )
             at = 4 * (t * rows + first) * size
             product(
-                (nothing, 0, 0), (by_gates, at, 4 * size, 1), (weight, 0, size), (by_h, 0, size),
-                count, 4 * size, size,
-            )  # fmt: skip
+                (nothing, 0, 0),
+                (by_gates, at, 4 * size, 1),
+                (weight, 0, size),
+                (by_h, 0, size),
+                count,
+                4 * size,
+                size,
+            )
             for r in range(count):
                 kept, h_row, c_row = keep[t, first + r], by_h[r], by_c[r]
                 for j in range(size):

@@ -43,9 +43,22 @@ def make_tile(rows: int, vectors: int) -> Any:
 
     @intrinsic
     def tile(
-        context, start, start_at, start_row, a, a_at, a_row, a_step, b, b_at, b_row, c, c_at, c_row,
+        context,
+        start,
+        start_at,
+        start_row,
+        a,
+        a_at,
+        a_row,
+        a_step,
+        b,
+        b_at,
+        b_row,
+        c,
+        c_at,
+        c_row,
         inner,
-    ):  # fmt: skip
+    ):
         integers = (types.int64,) * 2
         signature = types.void(
             start, *integers, a, *integers, types.int64, b, *integers, c, *integers, types.int64
@@ -141,25 +154,73 @@ def product(start, a, b, c, rows, inner, columns):
     for j in range(0, wide, WIDE):
         for r in range(0, whole, ROWS):
             _tile(
-                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
-                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
-            )  # fmt: skip
+                start,
+                start_at + r * start_row + j,
+                start_row,
+                a,
+                a_at + r * a_row,
+                a_row,
+                a_step,
+                b,
+                b_at + j,
+                b_row,
+                c,
+                c_at + r * c_row + j,
+                c_row,
+                inner,
+            )
         for r in range(whole, rows):
             _row(
-                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
-                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
-            )  # fmt: skip
+                start,
+                start_at + r * start_row + j,
+                start_row,
+                a,
+                a_at + r * a_row,
+                a_row,
+                a_step,
+                b,
+                b_at + j,
+                b_row,
+                c,
+                c_at + r * c_row + j,
+                c_row,
+                inner,
+            )
     for j in range(wide, columns, LANES):
         for r in range(0, whole, ROWS):
             _narrow_tile(
-                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
-                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
-            )  # fmt: skip
+                start,
+                start_at + r * start_row + j,
+                start_row,
+                a,
+                a_at + r * a_row,
+                a_row,
+                a_step,
+                b,
+                b_at + j,
+                b_row,
+                c,
+                c_at + r * c_row + j,
+                c_row,
+                inner,
+            )
         for r in range(whole, rows):
             _narrow_row(
-                start, start_at + r * start_row + j, start_row, a, a_at + r * a_row, a_row, a_step,
-                b, b_at + j, b_row, c, c_at + r * c_row + j, c_row, inner,
-            )  # fmt: skip
+                start,
+                start_at + r * start_row + j,
+                start_row,
+                a,
+                a_at + r * a_row,
+                a_row,
+                a_step,
+                b,
+                b_at + j,
+                b_row,
+                c,
+                c_at + r * c_row + j,
+                c_row,
+                inner,
+            )
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 # Streams of one seed that have nothing in common.
-TRAINING, EVALUATION, ACTIONS, ORDERS, REPLAY, UPDATES, FIRST_EPISODES = range(7)
+TRAINING, EVALUATION, ACTIONS, ORDERS, REPLAY, UPDATES = range(6)
 
 _ROUNDS = 10
 _MULTIPLY_0, _MULTIPLY_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

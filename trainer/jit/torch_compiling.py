@@ -82,9 +82,12 @@ def of_its_own(function: Callable[..., Any]) -> Callable[..., Any]:
     bound_to = getattr(function, "__self__", None)
     plain: Any = getattr(function, "__func__", function)
     copied = FunctionType(
-        plain.__code__.replace(), plain.__globals__, plain.__name__, plain.__defaults__,
+        plain.__code__.replace(),
+        plain.__globals__,
+        plain.__name__,
+        plain.__defaults__,
         plain.__closure__,
-    )  # fmt: skip
+    )
     return copied if bound_to is None else copied.__get__(bound_to)
 
 

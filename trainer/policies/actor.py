@@ -71,8 +71,11 @@ class Actor(Memoryless, nn.Module, ABC):
         self.register_buffer("epsilon", torch.zeros(()), persistent=False)
         low, high = torch.tensor(spec.actions.low), torch.tensor(spec.actions.high)
         for name, value in (
-            ("low", low), ("high", high), ("center", (low + high) / 2), ("scale", (high - low) / 2)
-        ):  # fmt: skip
+            ("low", low),
+            ("high", high),
+            ("center", (low + high) / 2),
+            ("scale", (high - low) / 2),
+        ):
             self.register_buffer(name, value, persistent=False)
 
     def _make_network(self, obs_size: int, config: PolicyConfig, seed: int) -> Network:

@@ -83,9 +83,14 @@ class StateDependentActor(SquashedGaussianActor):
         encoder = self.make_encoder(seed)
         sizes = (encoder.num_features if encoder else obs_size, *config.hidden_sizes)
         return StateDependentNetwork(
-            sizes, self.action_size, config.activation, self._num_rows, seed=seed,
-            initial_log_std=self._log_std, encoder=encoder,
-        )  # fmt: skip
+            sizes,
+            self.action_size,
+            config.activation,
+            self._num_rows,
+            seed=seed,
+            initial_log_std=self._log_std,
+            encoder=encoder,
+        )
 
     def act(self, obs: Tensor, noise: Tensor) -> tuple[Tensor, None]:
         """Actions [num_envs, A] by the matrices; `noise` in [0, 1) is for random ones."""

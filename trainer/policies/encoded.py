@@ -17,9 +17,13 @@ class EncodedNetwork(Network):
     """Observations [B, obs_size], through the encoder and layers, to outputs [B, num_outputs]."""
 
     def __init__(
-        self, encoder: Encoder, hidden_sizes: Sequence[int], num_outputs: int, activation: str,
+        self,
+        encoder: Encoder,
+        hidden_sizes: Sequence[int],
+        num_outputs: int,
+        activation: str,
         seed: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Weights of the layers are drawn from `seed` alone; the encoder brings its own."""
         super().__init__()
         self.encoder = encoder
@@ -91,9 +95,15 @@ class EncodedCritics(ActionNetwork):
     """
 
     def __init__(
-        self, encoders: Sequence[Encoder], action_size: int, hidden_sizes: Sequence[int],
-        activation: str, seed: int, num_outputs: int = 1, num_copies: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        encoders: Sequence[Encoder],
+        action_size: int,
+        hidden_sizes: Sequence[int],
+        activation: str,
+        seed: int,
+        num_outputs: int = 1,
+        num_copies: int = 1,
+    ) -> None:
         """Weights of the layers are drawn from `seed` alone; encoders bring their own."""
         super().__init__()
         self.is_shared = is_shared(encoders[0])

@@ -120,9 +120,15 @@ def make_implicit_quantiles(
     """Like `make_value_network`. Without an encoder the first hidden layer is the encoder."""
     module, sizes = encoder_and_sizes(obs_size, config, encoder)
     layers = value_layers(
-        sizes, num_actions, 1, config.activation, dueling=dueling,
-        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=not has_weights(encoder),
-    )  # fmt: skip
+        sizes,
+        num_actions,
+        1,
+        config.activation,
+        dueling=dueling,
+        noisy_std=noisy_std,
+        layer_norm=layer_norm,
+        has_trunk=not has_weights(encoder),
+    )
     network = ImplicitQuantiles(module, sizes[0], layers)
     return _with_first_weights(network, seed, encoder)
 

@@ -68,9 +68,14 @@ class LSTMRows(torch.autograd.Function):
 
     @staticmethod
     def _backward(
-        by_hs: Tensor, weight: Tensor, keep: Tensor, cs_before: Tensor, activated: Tensor,
-        squashed: Tensor, by_gates: Tensor,
-    ) -> None:  # fmt: skip
+        by_hs: Tensor,
+        weight: Tensor,
+        keep: Tensor,
+        cs_before: Tensor,
+        activated: Tensor,
+        squashed: Tensor,
+        by_gates: Tensor,
+    ) -> None:
         content, i, f, o = activated.chunk(4, -1)
         i_slope, f_slope, o_slope = (x * (1 - x) for x in (i, f, o))
         # How far each gate moves with c', and the last with h': for all steps at once.

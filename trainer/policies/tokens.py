@@ -124,9 +124,15 @@ class SumOfRows(torch.autograd.Function):
         scales, counts = np.empty((size, most), np.float32), np.empty(size, np.int32)
         *arrays, num_cells = reading
         SUM_ROWS(
-            tokens.numpy(), *_numpy(arrays), num_cells, table.detach().numpy(), sums.numpy(),
-            chosen, scales, counts,
-        )  # fmt: skip
+            tokens.numpy(),
+            *_numpy(arrays),
+            num_cells,
+            table.detach().numpy(),
+            sums.numpy(),
+            chosen,
+            scales,
+            counts,
+        )
         ctx.kept, ctx.shape = (chosen, scales, counts), table.shape
         return sums
 

@@ -170,9 +170,15 @@ def make_value_network(
         dense = DenseNetwork(sizes, config.activation, generator=generator)
         return ValueNetwork(dense, head)
     layers = value_layers(
-        sizes, num_actions, head.num_atoms, config.activation, dueling=dueling,
-        noisy_std=noisy_std, layer_norm=layer_norm, has_trunk=not has_weights(encoder),
-    )  # fmt: skip
+        sizes,
+        num_actions,
+        head.num_atoms,
+        config.activation,
+        dueling=dueling,
+        noisy_std=noisy_std,
+        layer_norm=layer_norm,
+        has_trunk=not has_weights(encoder),
+    )
     init_default(layers, generator)
     return ValueNetwork(layers, head, encoder)
 

@@ -26,6 +26,9 @@ from .steering import action_towards
 
 MAX_LOG_PROB = 5.0  # an action at the very edge has a density without bound
 EDGE = 1e-3  # actions keep this far from 0 and 1
+MINIBATCH_SIZE = 2048  # samples of an AdamW step
+MAX_GRAD_NORM = 0.5
+HISTORY_NOISE = 0.1  # standard deviation of the shifts of the history, in steering units
 
 
 class Demonstrations:
@@ -55,7 +58,7 @@ def demonstrations(
         last = simulation.last_step(full_trajectory=False)
     parts = [_copy(simulation, range(CONTEXT_STEPS, last), 0.0, generator)]
     for _ in range(config.copies - 1):
-        parts.append(_copy(simulation, range(CONTEXT_STEPS, last), config.history_noise, generator))
+        parts.append(_copy(simulation, range(CONTEXT_STEPS, last), HISTORY_NOISE, generator))
     obs, actions = zip(*parts, strict=True)
     return Demonstrations(torch.cat(obs), torch.cat(actions))
 
@@ -101,7 +104,7 @@ def clone(
     parameters = list(policy.actor.parameters())
     like = torch.cat([parameter.detach().flatten() for parameter in parameters])
     optimizer = torch.optim.AdamW(parameters, config.learning_rate)
-    num_minibatches = max(1, math.ceil(len(shown) / config.minibatch_size))
+    num_minibatches = max(1, math.ceil(len(shown) / MINIBATCH_SIZE))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
         optimizer, config.num_epochs * num_minibatches
     )
@@ -114,7 +117,7 @@ def clone(
             work = partial(_gradient_and_loss, policy, parameters, shown, own)
             gradient, loss = mean_gradient(ranks, len(own), work, like, 1)
             set_gradients(parameters, gradient)
-            torch.nn.utils.clip_grad_norm_(parameters, config.max_grad_norm)
+            torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM)
             optimizer.step()
             schedule.step()
             losses.append(loss)

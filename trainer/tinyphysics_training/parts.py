@@ -82,20 +82,32 @@ def make_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Par
     policy = EpisodePPO.make_policy(learning, SPEC, seeds["policy"])
     assert isinstance(policy, ActorCritic)
     policy.to_device(engine.device)
-    if settings.precision != "float32":  # then the policy's own products need no more either
-        torch.set_float32_matmul_precision("high")
 
     def tick() -> None:
         threads.tick()
 
     algorithm = EpisodePPO(
-        learning, policy, engine, split.training, settings, config.table("cloning"),
-        seed=seeds["learner"], cloning_seed=seeds["cloning"], tick=tick, ranks=ranks,
-    )  # fmt: skip
+        learning,
+        policy,
+        engine,
+        split.training,
+        settings,
+        config.table("cloning"),
+        seed=seeds["learner"],
+        cloning_seed=seeds["cloning"],
+        tick=tick,
+        ranks=ranks,
+    )
     collector = EpisodeCollector(
-        engine, split.training, policy, config.num_envs, settings.rollouts_per_route,
-        seeds["collector"], tick, ranks,
-    )  # fmt: skip
+        engine,
+        split.training,
+        policy,
+        config.num_envs,
+        settings.rollouts_per_route,
+        seeds["collector"],
+        tick,
+        ranks,
+    )
 
     def drive_held_out_routes(num_episodes: int, progress: Progress) -> Evaluation:
         """Drive each route once, with the reference's draws."""
@@ -161,10 +173,7 @@ def engine_for(
 def cached_engine(settings: TinyPhysicsConfig, device: str, num_threads: int, batch: int) -> Engine:
     """Measured and built once in a process."""
     model = read_model(model_path(settings.model))
-    return make_engine(
-        model, settings.engine, device=device, precision=settings.precision,
-        num_threads=num_threads, batch=batch,
-    )  # fmt: skip
+    return make_engine(model, settings.engine, device=device, num_threads=num_threads, batch=batch)
 
 
 def route_costs(

@@ -224,7 +224,7 @@ def config_of(env=GAME, **settings):
 
 
 def test_a_protocol_is_settings_that_keys_win_over():
-    config = config_of(protocol="deepmind", full_action_space=False, frame_stack=2, resize=40)
+    config = config_of(protocol="deepmind", frame_stack=2, resize=40)
     found = preprocessing_of(config)
     assert (found.frame_stack, found.resize, found.life_loss) == (2, (40, 40), True)
     assert config.encoder == "nature"

@@ -306,7 +306,6 @@ def test_what_no_machine_can_do_is_refused_in_one_line(overrides, words):
         ((MEMORY, "contrastive.coef=0.1"), "contrastive.coef = 0.1"),
         ((*TINYPHYSICS, "device=cuda"), "env = tinyphysics with device = cuda"),
         ((*TINYPHYSICS, "tinyphysics.engine=tensorrt"), "tinyphysics.engine = tensorrt"),
-        ((*TINYPHYSICS, "tinyphysics.precision=half"), "tinyphysics.precision = half"),
     ],
 )
 def test_what_several_ranks_do_not_do_yet_is_named(overrides, setting):

@@ -31,18 +31,26 @@ def make_auxiliary_losses(
     if teachers:
         section, ranks = settings.table("kickstart"), options.get("ranks", LOCAL)
         kickstart = Kickstart(
-            section, teachers, policy, settings.num_rows, ranks,
+            section,
+            teachers,
+            policy,
+            settings.num_rows,
+            ranks,
             # A captured or compiled update must do the same work every time.
             asks_always=settings.compile or not is_inline,
-        )  # fmt: skip
+        )
         losses.append(kickstart)
     if embedding_size(settings) and isinstance(policy, RecurrentActorCritic):
         row_steps = settings.part_steps
         num_rows = settings.rollout_size // row_steps // settings.section.num_minibatches
         contrastive = Contrastive(
-            settings.table("contrastive"), policy.embed, (row_steps, num_rows), options["seed"],
-            policy.flat_parameters.device, is_inline,
-        )  # fmt: skip
+            settings.table("contrastive"),
+            policy.embed,
+            (row_steps, num_rows),
+            options["seed"],
+            policy.flat_parameters.device,
+            is_inline,
+        )
         losses.append(contrastive)
     return losses
 

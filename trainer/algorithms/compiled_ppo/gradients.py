@@ -74,9 +74,17 @@ def actor_gradients(index, samples, policy, terms, center, scale, weight, gradie
             # Where clipping makes the objective worse it is constant.
             by_log_prob = -objective * weight if objective == ratio * advantage else _ZERO
             head_backward(
-                outputs, row, policy.num_outputs, policy.table, samples.actions, sample,
-                by_log_prob, -terms.entropy_coef * weight, entropy, delta,
-            )  # fmt: skip
+                outputs,
+                row,
+                policy.num_outputs,
+                policy.table,
+                samples.actions,
+                sample,
+                by_log_prob,
+                -terms.entropy_coef * weight,
+                entropy,
+                delta,
+            )
             objectives += objective
             entropies += entropy
             divergences += (ratio - _ONE) - log_ratio

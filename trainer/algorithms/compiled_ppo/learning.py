@@ -62,15 +62,18 @@ class CompiledUpdate:
         self.optimizer, self._threads = ppo.optimizer, threads
         self._learn_compiled = compile_learn(head_of(self.policy.distribution))
         self.moments = Moments(
-            self.optimizer.mean.numpy(), self.optimizer.square.numpy(),
+            self.optimizer.mean.numpy(),
+            self.optimizer.square.numpy(),
             self.policy.num_actor_parameters,
-        )  # fmt: skip
+        )
         most_steps = self.section.num_epochs * self.section.num_minibatches
         gradient = torch.zeros_like(self.policy.flat_parameters)
         self.results = Results(
-            np.zeros((most_steps, NUM_SUMS)), np.zeros((most_steps, 2)), np.zeros(1, np.int64),
+            np.zeros((most_steps, NUM_SUMS)),
+            np.zeros((most_steps, 2)),
+            np.zeros(1, np.int64),
             gradient.numpy(),
-        )  # fmt: skip
+        )
         self.optimizer.gradient = gradient
 
     @property
@@ -111,42 +114,66 @@ class CompiledUpdate:
         orders = self.next_orders(len(samples.obs))
         policy, size = policy_arrays(self.policy), orders.shape[2]
         self._threads.run(
-            self._learn_compiled, orders.numpy(), num_shards(size, SHARD_SAMPLES), samples, policy,
-            self.moments, optimizer.num_steps, terms, section.normalize_advantages == "minibatch",
-            ShardSums.of(size, policy), self.results,
-        )  # fmt: skip
+            self._learn_compiled,
+            orders.numpy(),
+            num_shards(size, SHARD_SAMPLES),
+            samples,
+            policy,
+            self.moments,
+            optimizer.num_steps,
+            terms,
+            section.normalize_advantages == "minibatch",
+            ShardSums.of(size, policy),
+            self.results,
+        )
         return size, explained_variance(*map(torch.from_numpy, (samples.returns, samples.values)))
 
     def next_orders(self, num_samples: int) -> Tensor:
         """The samples of the minibatches of all epochs [epochs, minibatches, size], int64."""
         section = self.section
-        return torch.stack([
-            next_minibatches(self.ppo.orders, num_samples, section.num_minibatches)
-            for _ in range(section.num_epochs)
-        ])  # fmt: skip
+        return torch.stack(
+            [
+                next_minibatches(self.ppo.orders, num_samples, section.num_minibatches)
+                for _ in range(section.num_epochs)
+            ]
+        )
 
     def _samples(self, rollout: Rollout, rewards: Tensor) -> Samples:
         """Those of a rollout that count, with advantages as they are estimated."""
         section = self.section
         advantages, returns = np.empty((2, *rewards.shape), np.float32)
         gae_loop(
-            rewards.numpy(), rollout.values.numpy(), rollout.next_values.numpy(),
-            rollout.terminated.numpy(), rollout.truncated.numpy(),
-            float32(section.gamma), float32(section.gae_lambda), advantages, returns,
-        )  # fmt: skip
+            rewards.numpy(),
+            rollout.values.numpy(),
+            rollout.next_values.numpy(),
+            rollout.terminated.numpy(),
+            rollout.truncated.numpy(),
+            float32(section.gamma),
+            float32(section.gae_lambda),
+            advantages,
+            returns,
+        )
         tensors = (
-            rollout.obs[:-1], rollout.actions, rollout.log_probs, torch.from_numpy(advantages),
-            torch.from_numpy(returns), rollout.values,
-        )  # fmt: skip
+            rollout.obs[:-1],
+            rollout.actions,
+            rollout.log_probs,
+            torch.from_numpy(advantages),
+            torch.from_numpy(returns),
+            rollout.values,
+        )
         return Samples(*(rollout.valid_of(x).numpy() for x in tensors))
 
     def _terms(self, coefficients: Coefficients) -> Terms:
         section = self.section
         terms = (
-            coefficients.learning_rate, coefficients.clip_coef, coefficients.entropy_coef,
-            section.value_coef, section.value_clip or math.inf, section.max_grad_norm,
+            coefficients.learning_rate,
+            coefficients.clip_coef,
+            coefficients.entropy_coef,
+            section.value_coef,
+            section.value_clip or math.inf,
+            section.max_grad_norm,
             section.target_kl or math.inf,
-        )  # fmt: skip
+        )
         return Terms(*map(float32, terms))
 
 
@@ -157,9 +184,17 @@ def compile_learn(head: Head) -> Callable[..., None]:
 
 
 def learn_template(
-    orders, num_shards, samples, policy, moments, num_steps, terms, normalize_minibatch,
-    shard_sums, results,
-):  # fmt: skip
+    orders,
+    num_shards,
+    samples,
+    policy,
+    moments,
+    num_steps,
+    terms,
+    normalize_minibatch,
+    shard_sums,
+    results,
+):
     """Make an optimizer step for every minibatch of `orders` [epochs, minibatches, size]."""
     num_epochs, num_minibatches, size = orders.shape
     total = results.gradient
@@ -172,9 +207,18 @@ def learn_template(
                 center, scale = center_and_scale(samples.advantages, index)
             step = results.num_steps[0]
             minibatch_gradient(
-                index, num_shards, samples, policy, terms, center, scale, 1.0 / size,
-                shard_sums, total, results.sums[step],
-            )  # fmt: skip
+                index,
+                num_shards,
+                samples,
+                policy,
+                terms,
+                center,
+                scale,
+                1.0 / size,
+                shard_sums,
+                total,
+                results.sums[step],
+            )
             epoch_kl += results.sums[step, KL]
             norms = results.norms[step]
             num_steps += take_step(policy, total, moments, num_steps + 1, terms, norms)

@@ -151,9 +151,16 @@ def gradient_template(
         clear(gradients[shard], losses[shard])
         part = index[size * shard // num_shards : size * (shard + 1) // num_shards]
         actor_gradients(
-            part, samples, policy, terms, float32(center), float32(scale), float32(weight),
-            gradients[shard], losses[shard],
-        )  # fmt: skip
+            part,
+            samples,
+            policy,
+            terms,
+            float32(center),
+            float32(scale),
+            float32(weight),
+            gradients[shard],
+            losses[shard],
+        )
         critic_gradients(
             part, samples, policy, terms, float32(weight), gradients[shard], losses[shard]
         )

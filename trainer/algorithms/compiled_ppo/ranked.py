@@ -92,9 +92,17 @@ class RankedUpdate(CompiledUpdate):
     def _learn_from(self, drawn: Drawn, samples: Samples, terms: Terms) -> None:
         policy, message = policy_arrays(self.policy), self._message.numpy()
         arguments = (
-            np.zeros(2, np.int64), drawn, samples, policy, self.moments, self.optimizer.num_steps,
-            terms, ShardSums.of(int(drawn.counts.max()), policy), message, self.results,
-        )  # fmt: skip
+            np.zeros(2, np.int64),
+            drawn,
+            samples,
+            policy,
+            self.moments,
+            self.optimizer.num_steps,
+            terms,
+            ShardSums.of(int(drawn.counts.max()), policy),
+            message,
+            self.results,
+        )
         while self._next_message(*arguments):
             self.ranks.sum(self._message)
 
@@ -131,10 +139,17 @@ def next_message_template(
             return False
     minibatch_gradient(
         drawn.own[epoch, minibatch, : drawn.counts[epoch, minibatch]],
-        drawn.num_shards[epoch, minibatch], samples, policy, terms,
-        drawn.center[epoch, minibatch], drawn.scale[epoch, minibatch], 1.0 / drawn.size,
-        shard_sums, gradient, results.sums[number],
-    )  # fmt: skip
+        drawn.num_shards[epoch, minibatch],
+        samples,
+        policy,
+        terms,
+        drawn.center[epoch, minibatch],
+        drawn.scale[epoch, minibatch],
+        1.0 / drawn.size,
+        shard_sums,
+        gradient,
+        results.sums[number],
+    )
     sums[:] = results.sums[number]
     counts[0] = number + 1
     return True

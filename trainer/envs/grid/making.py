@@ -20,9 +20,19 @@ from .world import World, functions_of
 
 # Keys of the table whose numbers lie in the state: they are no reason to compile anew.
 SETTINGS = (
-    "num_walls", "num_mines", "num_generators", "num_altars", "num_maps", "cooldown", "ore_limit",
-    "battery_limit", "ore_reward", "battery_reward", "ore_reward_cap", "battery_reward_cap",
-)  # fmt: skip
+    "num_walls",
+    "num_mines",
+    "num_generators",
+    "num_altars",
+    "num_maps",
+    "cooldown",
+    "ore_limit",
+    "battery_limit",
+    "ore_reward",
+    "battery_reward",
+    "ore_reward_cap",
+    "battery_reward_cap",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,18 +29,21 @@ class ArenaSection(EnvSection):
         4, ge=1, le=MOST_AGENTS, description=f"agents of each environment; 1 to {MOST_AGENTS}"
     )
     height: int = Field(
-        32, ge=4, le=MOST_SIDE, description=f"cells from north to south, walls around included; "
-        f"4 to {MOST_SIDE}",
-    )  # fmt: skip
+        32,
+        ge=4,
+        le=MOST_SIDE,
+        description=f"cells from north to south, walls around included; 4 to {MOST_SIDE}",
+    )
     width: int = Field(32, ge=4, le=MOST_SIDE, description="cells from west to east; 4 to 128")
     num_walls: int = Field(60, ge=0, description="wall cells inside, placed again in each episode")
     num_mines: int = Field(10, ge=1, description="mines; each use gives an ore")
     num_generators: int = Field(8, ge=1, description="each use makes a battery from an ore")
     num_altars: int = Field(6, ge=1, description="each use makes a heart from a battery")
     map: str = Field(
-        "", description="map file for all episodes, with # walls, m mines, g generators, a "
+        "",
+        description="map file for all episodes, with # walls, m mines, g generators, a "
         "altars, @ agents and . free cells; empty: a random map for each episode",
-    )  # fmt: skip
+    )
     max_steps: int = Field(1000, ge=1, le=100_000, description="ticks of an episode; 1 to 100,000")
     cooldown: int = Field(
         5, ge=0, le=255, description="ticks that a station pauses after each use; 0: no pause"
@@ -50,19 +53,23 @@ class ArenaSection(EnvSection):
         10, ge=1, le=255, description="most batteries an agent holds; 1 to 255"
     )
     ore_reward: float = Field(
-        0.0, ge=0, le=100, description="reward for each ore gained, taken back when it is spent; "
-        "a heart gives 1",
-    )  # fmt: skip
+        0.0,
+        ge=0,
+        le=100,
+        description="reward for each ore gained, taken back when it is spent; a heart gives 1",
+    )
     battery_reward: float = Field(0.0, ge=0, le=100, description="the same for each battery")
     ore_reward_cap: float = Field(
         1.0, ge=0, le=1000, description="limit of the reward for ore held at once"
     )
     battery_reward_cap: float = Field(1.0, ge=0, le=1000, description="the same for batteries")
     num_tokens: int = Field(
-        64, ge=16, le=500,
+        64,
+        ge=16,
+        le=500,
         description="tokens of an observation, 16 to 500; if there are more, grid leaves out the "
         "farthest and mettagrid ends the run",
-    )  # fmt: skip
+    )
     embedding_size: int = Field(
         128, ge=1, le=4096, description="size of the policy's embedding of the tokens; 1 to 4096"
     )
@@ -135,9 +142,12 @@ class GridConfig(ArenaSection):
     name: ClassVar[str] = "grid"
 
     num_maps: int = Field(
-        0, ge=0, le=2**24, description="number of maps, generated from the seed, that episodes "
+        0,
+        ge=0,
+        le=2**24,
+        description="number of maps, generated from the seed, that episodes "
         "choose from; 0: a new map for each episode",
-    )  # fmt: skip
+    )
 
     def refusals(self) -> Iterator[str]:
         yield from super().refusals()

@@ -241,9 +241,15 @@ def stepping(spec: MarineNavSpec) -> Callable[..., None]:
 
 
 def step_playing(
-    state: Any, source: Any, playing: Any, actions: Any, reward: Any, terminated: Any, valid: Any,
+    state: Any,
+    source: Any,
+    playing: Any,
+    actions: Any,
+    reward: Any,
+    terminated: Any,
+    valid: Any,
     obs: Any,
-) -> None:  # fmt: skip
+) -> None:
     """One decision in the environments that are `playing`, without a reset."""
     for env in range(len(playing)):
         if playing[env]:

@@ -108,10 +108,14 @@ def obey_the_rules(state, env, robot):
     for slot in range(int(state[row + NUM_SEEN, env])):
         thing = row + OBJECTS + slot * OBJECT_SIZE
         angle = evasion_angle(
-            state[thing + OBJECT_X, env], state[thing + OBJECT_Y, env],
-            state[thing + OBJECT_VX, env], state[thing + OBJECT_VY, env],
-            state[thing + OBJECT_RADIUS, env], own_vx, own_vy,
-        )  # fmt: skip
+            state[thing + OBJECT_X, env],
+            state[thing + OBJECT_Y, env],
+            state[thing + OBJECT_VX, env],
+            state[thing + OBJECT_VY, env],
+            state[thing + OBJECT_RADIUS, env],
+            own_vx,
+            own_vy,
+        )
         if angle > ZERO:
             state[row + EVASION_RAD, env] = angle
             break

@@ -41,8 +41,13 @@ from .world import MarineNavSpec, World, functions_of
 Array = NDArray[Any]
 
 # The array in a file of scenarios that each number of `counts` is of, and the shape of its rows.
-ROWS = {"starts": (0, (2,)), "goals": (0, (2,)), "headings": (0, ()), "obstacles": (1, (3,)),
-        "vortices": (2, (4,))}  # fmt: skip
+ROWS = {
+    "starts": (0, (2,)),
+    "goals": (0, (2,)),
+    "headings": (0, ()),
+    "obstacles": (1, (3,)),
+    "vortices": (2, (4,)),
+}
 LARGEST = 1e6  # of any number: what float32 holds to a decimetre
 MOST_BYTES = 2**26  # of a file
 
@@ -99,9 +104,11 @@ def beginning(world: World) -> Callable[..., None]:
     """The compiled beginning of an episode with the scenario in the state."""
     functions = functions_of(world)
     return specialised(
-        begin_with, world.name, env_reset=compiled(functions.start),
+        begin_with,
+        world.name,
+        env_reset=compiled(functions.start),
         observe=compiled(functions.observe),
-    )  # fmt: skip
+    )
 
 
 def begin_with(fields: Any, env: Any, random: Any, obs: Any) -> None:

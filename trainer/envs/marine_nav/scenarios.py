@@ -78,9 +78,12 @@ def generate(state, env, random):
     """Write a scenario of the curriculum's stage into the state; counts what finds no room."""
     stage = stage_row(stage_now(state, env))
     robots = place_robots(
-        state, env, random, int(state[stage + STAGE_ROBOTS, env]),
+        state,
+        env,
+        random,
+        int(state[stage + STAGE_ROBOTS, env]),
         state[stage + MIN_GOAL_DISTANCE, env],
-    )  # fmt: skip
+    )
     state[NUM_ROBOTS, env] = real(robots)
     vortices = place_vortices(state, env, random, int(state[stage + STAGE_VORTICES, env]))
     state[NUM_VORTICES, env] = real(vortices)

@@ -21,20 +21,30 @@ LONGEST_M = 55.0
 
 EVALUATION_METRICS = (
     Metric("evaluation/success", better="up", description="episodes in which all arrived"),
-    Metric("evaluation/strict_success", level=1, better="up",
-           description="and none collided as it did"),
-    Metric("evaluation/discounted_return", "reward", level=1, better="up",
-           description="mean over robots, until the first collision of any"),
+    Metric(
+        "evaluation/strict_success", level=1, better="up", description="and none collided as it did"
+    ),
+    Metric(
+        "evaluation/discounted_return",
+        "reward",
+        level=1,
+        better="up",
+        description="mean over robots, until the first collision of any",
+    ),
     Metric("evaluation/time_s", "s", "timer", level=1, description="of successful episodes"),
     Metric("evaluation/energy_n_s", "N s", level=1, description="of successful episodes"),
-)  # fmt: skip
+)
 # Robots and obstacles of the authors' six settings.
 SIX_SETTINGS = ((3, 0), (4, 0), (5, 0), (5, 2), (5, 3), (5, 4))
 SUCCESSES = tuple(
-    Metric(f"evaluation/success_{robots}_{obstacles}", level=1, better="up",
-           description=f"of {robots} robots among {obstacles} obstacles")
+    Metric(
+        f"evaluation/success_{robots}_{obstacles}",
+        level=1,
+        better="up",
+        description=f"of {robots} robots among {obstacles} obstacles",
+    )
     for robots, obstacles in SIX_SETTINGS
-)  # fmt: skip
+)
 
 
 class Stage(Section):
@@ -63,10 +73,11 @@ class MarineNavConfig(EnvSection):
         40.0, ge=0, le=LONGEST_M, description=f"from a start to its goal; 0 to {LONGEST_M:g}"
     )
     curriculum: tuple[Stage, ...] = Field(
-        (), max_length=MOST_STAGES - 1,
+        (),
+        max_length=MOST_STAGES - 1,
         description="easier stages that come first: until_env_steps and the four keys above, for "
         "each",
-    )  # fmt: skip
+    )
     actions: Literal["continuous", "discrete"] = Field(
         "continuous",
         description="continuous: two changes of thrust, -1 to 1; discrete: one of 25 pairs of them",

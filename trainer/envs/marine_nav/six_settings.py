@@ -30,9 +30,10 @@ def six_settings(world: World) -> list[Scenario]:
     if world.vortices:
         return []
     return [
-        scenario for scenario in all_scenarios()
+        scenario
+        for scenario in all_scenarios()
         if len(scenario.starts) <= world.robots and len(scenario.obstacles) <= world.obstacles
-    ]  # fmt: skip
+    ]
 
 
 @cache

@@ -60,12 +60,6 @@ class MettaGridBatch:
             self._randoms[env] = np.random.default_rng(seed)
             self._begin(env)
 
-    def restart(self, env: int) -> None:
-        kept = [array[env].copy() for array in self._flags]
-        self._begin(env)
-        for array, values in zip(self._flags, kept, strict=True):
-            array[env] = values
-
     def step(self) -> None:
         a = self._arrays
         self.step_alone()
@@ -73,7 +67,10 @@ class MettaGridBatch:
         for env in np.flatnonzero((terminated | truncated).all(1)).tolist():
             rows = slice(env * self.num_agents, (env + 1) * self.num_agents)
             a.final_obs[rows] = a.obs[rows]
-            self.restart(env)
+            kept = [array[env].copy() for array in self._flags]
+            self._begin(env)
+            for array, values in zip(self._flags, kept, strict=True):
+                array[env] = values
 
     def step_alone(self) -> None:
         """A step, and no new world where an episode ends."""
@@ -91,9 +88,13 @@ class MettaGridBatch:
         world = self._world(self._randoms[env])
         terminated, truncated, reward = (array[env] for array in self._flags)
         world.set_buffers(
-            self._obs[env], terminated, truncated, reward, self._actions[env],
+            self._obs[env],
+            terminated,
+            truncated,
+            reward,
+            self._actions[env],
             self._other_actions[env],
-        )  # fmt: skip
+        )
         self._worlds[env] = world
 
     def _world(self, random: np.random.Generator) -> Any:

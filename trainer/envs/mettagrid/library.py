@@ -39,7 +39,13 @@ def library() -> SimpleNamespace:
     except ImportError as error:
         raise ConfigError(f"mettagrid {found} cannot be imported: {error}") from None
     return SimpleNamespace(
-        config=mettagrid_config, handlers=handler_config, events=event_config, query=query,
-        inventory_reward=inventoryReward, converted=convert_to_cpp_game_config,
-        with_agents=rename_map_agents, Simulation=MettaGrid, version=found,
-    )  # fmt: skip
+        config=mettagrid_config,
+        handlers=handler_config,
+        events=event_config,
+        query=query,
+        inventory_reward=inventoryReward,
+        converted=convert_to_cpp_game_config,
+        with_agents=rename_map_agents,
+        Simulation=MettaGrid,
+        version=found,
+    )

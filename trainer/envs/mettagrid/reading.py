@@ -12,11 +12,15 @@ from .section import MettaGridConfig
 
 # The features whose numbers operant's own grid takes from MettaGrid.
 SHARED = {
-    "episode_completion_pct": kinds.COMPLETION, "last_action": kinds.LAST_ACTION,
-    "tag": kinds.TAG, "agent_id": kinds.AGENT_ID, "inv:ore": kinds.ORE_HELD,
-    "inv:battery": kinds.BATTERY_HELD, "inv:heart": kinds.HEARTS_HELD,
+    "episode_completion_pct": kinds.COMPLETION,
+    "last_action": kinds.LAST_ACTION,
+    "tag": kinds.TAG,
+    "agent_id": kinds.AGENT_ID,
+    "inv:ore": kinds.ORE_HELD,
+    "inv:battery": kinds.BATTERY_HELD,
+    "inv:heart": kinds.HEARTS_HELD,
     "inv:cooldown": kinds.COOLDOWN_LEFT,
-}  # fmt: skip
+}
 
 
 def embedding_for(section: MettaGridConfig, game: Any, seed: int) -> TokenEmbedding:

@@ -18,9 +18,10 @@ class MettaGridConfig(ArenaSection):
     name: ClassVar[str] = "mettagrid"
 
     config: str = Field(
-        "", description="your own game instead of the arena: a JSON file of a MettaGridConfig, "
+        "",
+        description="your own game instead of the arena: a JSON file of a MettaGridConfig, "
         "or module:function that returns one",
-    )  # fmt: skip
+    )
 
     def refusals(self) -> Iterator[str]:
         if self.config:

@@ -62,11 +62,13 @@ def arena(section: MettaGridConfig) -> Any:
     ticks = mg.events.periodic(start=1, period=1, end=section.max_steps)
     cooling = {
         f"cool_{NAMES[kind]}": mg.events.EventConfig(
-            name=f"cool_{NAMES[kind]}", target_query=mg.query(f"type:{NAMES[kind]}"),
-            timesteps=ticks, mutations=[handlers.updateTarget({"cooldown": -1})],
+            name=f"cool_{NAMES[kind]}",
+            target_query=mg.query(f"type:{NAMES[kind]}"),
+            timesteps=ticks,
+            mutations=[handlers.updateTarget({"cooldown": -1})],
         )
         for kind in STATIONS
-    }  # fmt: skip
+    }
     return config.GameConfig(
         num_agents=section.num_agents,
         max_steps=section.max_steps,
@@ -133,7 +135,6 @@ class MettaGridSource:
     actions: Discrete
     name: str = "mettagrid"
     obs_type: ObsType = np.uint8
-    can_restart: bool = True
     agents_retire: bool = False  # all end together
 
     @property

@@ -30,10 +30,16 @@ MINIMAL_ACTIONS = (NOTHING, LEFT, UP, RIGHT, DOWN)
 HAS_RAMPING = True
 
 (
-    ROW, COLUMN,  # of the player
-    SPAWN_INTERVAL, SPAWN_TIMER, MOVE_INTERVAL, MOVE_TIMER, RAMP_TIMER, RAMP_INDEX,
+    ROW,
+    COLUMN,  # of the player
+    SPAWN_INTERVAL,
+    SPAWN_TIMER,
+    MOVE_INTERVAL,
+    MOVE_TIMER,
+    RAMP_TIMER,
+    RAMP_INDEX,
     SLOTS,  # of rows 1 to 8: 0, or 1 + the column, + FROM_LEFT and GOLD where they apply
-) = range(OWN, OWN + 9)  # fmt: skip
+) = range(OWN, OWN + 9)
 NUM_SLOTS = 8
 STATE_SIZE = SLOTS + NUM_SLOTS
 COLUMNS, FROM_LEFT, GOLD = 15, 16, 32  # bits of a slot

@@ -26,12 +26,15 @@ HAS_RAMPING = False
 
 (
     PADDLE,  # its column
-    ROW, COLUMN,  # of the ball
-    DOWNWARDS, RIGHTWARDS,  # the ball's heading, each 1 or -1
-    TRAIL_ROW, TRAIL_COLUMN,
+    ROW,
+    COLUMN,  # of the ball
+    DOWNWARDS,
+    RIGHTWARDS,  # the ball's heading, each 1 or -1
+    TRAIL_ROW,
+    TRAIL_COLUMN,
     STRIKING,
     BRICKS,  # three rows, each the bits of its columns
-) = range(OWN, OWN + 9)  # fmt: skip
+) = range(OWN, OWN + 9)
 TOP_BRICKS, NUM_BRICK_ROWS = 1, 3  # the first row
 STATE_SIZE = BRICKS + NUM_BRICK_ROWS
 FULL = 2**10 - 1

@@ -22,9 +22,14 @@ from .common import (
 )
 
 CHANNELS = {
-    "chicken": "body", "car": "obstacle", "trail_1": "trail", "trail_2": "trail",
-    "trail_3": "trail", "trail_4": "trail", "trail_5": "trail",
-}  # fmt: skip
+    "chicken": "body",
+    "car": "obstacle",
+    "trail_1": "trail",
+    "trail_2": "trail",
+    "trail_3": "trail",
+    "trail_4": "trail",
+    "trail_5": "trail",
+}
 MINIMAL_ACTIONS = (NOTHING, UP, DOWN)
 HAS_RAMPING = False
 

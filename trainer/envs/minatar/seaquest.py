@@ -26,17 +26,35 @@ from .common import (
 )
 
 CHANNELS = {
-    "front": "body", "back": "part", "friendly_bullet": "force", "trail": "trail",
-    "enemy_bullet": "current", "fish": "obstacle", "enemy_submarine": "obstacle",
-    "oxygen": "range", "divers_on_board": "goal", "diver": "goal",
-}  # fmt: skip
+    "front": "body",
+    "back": "part",
+    "friendly_bullet": "force",
+    "trail": "trail",
+    "enemy_bullet": "current",
+    "fish": "obstacle",
+    "enemy_submarine": "obstacle",
+    "oxygen": "range",
+    "divers_on_board": "goal",
+    "diver": "goal",
+}
 MINIMAL_ACTIONS = (NOTHING, LEFT, UP, RIGHT, DOWN, FIRE)
 HAS_RAMPING = True
 
 (
-    ROW, COLUMN, FACES_RIGHT, OXYGEN, ON_BOARD, AT_SURFACE, SPAWN_INTERVAL, SPAWN_TIMER,
-    DIVER_TIMER, MOVE_INTERVAL, FIRE_TIMER, RAMP_INDEX, LISTS,
-) = range(OWN, OWN + 13)  # fmt: skip
+    ROW,
+    COLUMN,
+    FACES_RIGHT,
+    OXYGEN,
+    ON_BOARD,
+    AT_SURFACE,
+    SPAWN_INTERVAL,
+    SPAWN_TIMER,
+    DIVER_TIMER,
+    MOVE_INTERVAL,
+    FIRE_TIMER,
+    RAMP_INDEX,
+    LISTS,
+) = range(OWN, OWN + 13)
 
 # Lists: how many things there are, then the things, the oldest first.
 BULLET_ROOM, ENEMY_BULLET_ROOM, ENEMY_ROOM, DIVER_ROOM = 4, 16, 32, 4

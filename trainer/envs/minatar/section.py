@@ -27,9 +27,11 @@ class MinAtarConfig(EnvSection):
         False, description="only the actions that a game has a use for, not all six"
     )
     max_steps: int = Field(
-        0, ge=0, le=MOST_STEPS, description="steps after which an episode is truncated; 0: never; "
-        f"0 to {MOST_STEPS:,}",
-    )  # fmt: skip
+        0,
+        ge=0,
+        le=MOST_STEPS,
+        description=f"steps after which an episode is truncated; 0: never; 0 to {MOST_STEPS:,}",
+    )
 
     def check(self, config: TrainConfig) -> None:
         from .game import has_ramping  # compiles; this file is read by --help-config

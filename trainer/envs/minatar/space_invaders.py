@@ -24,9 +24,13 @@ from .common import (
 )
 
 CHANNELS = {
-    "cannon": "body", "alien": "obstacle", "alien_left": "obstacle", "alien_right": "obstacle",
-    "friendly_bullet": "force", "enemy_bullet": "current",
-}  # fmt: skip
+    "cannon": "body",
+    "alien": "obstacle",
+    "alien_left": "obstacle",
+    "alien_right": "obstacle",
+    "friendly_bullet": "force",
+    "enemy_bullet": "current",
+}
 MINIMAL_ACTIONS = (NOTHING, LEFT, RIGHT, FIRE)
 HAS_RAMPING = True
 

@@ -146,9 +146,11 @@ class MujocoEnvs(GymnasiumEnvs):
         """Everything that the next step depends on; the last axis is of the environments."""
         vector = self._vector
         arrays = {
-            "state": vector.sims.state.T, "elapsed": vector.elapsed,
-            "episode_return": self._episode_return, "random": _words(vector.generators),
-        }  # fmt: skip
+            "state": vector.sims.state.T,
+            "elapsed": vector.elapsed,
+            "episode_return": self._episode_return,
+            "random": _words(vector.generators),
+        }
         return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
 
     def load_state_dict(self, state: State) -> None:
@@ -180,5 +182,8 @@ def _set_words(generator: np.random.Generator, words: list[int]) -> None:
     high, low, inc_high, inc_low = (word & LOW for word in words)
     whole = {"state": high << 64 | low, "inc": inc_high << 64 | inc_low}
     generator.bit_generator.state = {
-        "bit_generator": "PCG64", "state": whole, "has_uint32": 0, "uinteger": 0,
-    }  # fmt: skip
+        "bit_generator": "PCG64",
+        "state": whole,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }

@@ -180,9 +180,12 @@ class Reacher:
     def observe(self, sims: Simulations) -> Array:
         angles = sims.qpos[:, :2]
         parts = [
-            np.cos(angles), np.sin(angles), sims.qpos[:, 2:], sims.qvel[:, :2],
+            np.cos(angles),
+            np.sin(angles),
+            sims.qpos[:, 2:],
+            sims.qvel[:, :2],
             self._offset(sims)[:, :2],
-        ]  # fmt: skip
+        ]
         return np.concatenate(parts, 1)
 
     def outcome(self, sims: Simulations, actions: Array, before: Array) -> tuple[Array, Array]:
@@ -229,8 +232,13 @@ class Pusher:
 TASKS: dict[str, Task] = {
     "HalfCheetah-v5": Runner(0.1, 0.1, has_normal_velocities=True),
     "Hopper-v5": Runner(
-        1e-3, 5e-3, can_fall=True, heights=(0.7, math.inf), angles=(-0.2, 0.2),
-        most_of_all=100.0, max_speed=10.0,
+        1e-3,
+        5e-3,
+        can_fall=True,
+        heights=(0.7, math.inf),
+        angles=(-0.2, 0.2),
+        most_of_all=100.0,
+        max_speed=10.0,
     ),
     "Walker2d-v5": Runner(
         1e-3, 5e-3, can_fall=True, heights=(0.8, 2.0), angles=(-1.0, 1.0), max_speed=10.0
@@ -240,4 +248,4 @@ TASKS: dict[str, Task] = {
     "InvertedDoublePendulum-v5": DoublePendulum(),
     "Reacher-v5": Reacher(),
     "Pusher-v5": Pusher(),
-}  # fmt: skip
+}

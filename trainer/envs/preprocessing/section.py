@@ -59,9 +59,6 @@ class PreprocessingConfig(EnvSection):
     time_limit: int | None = Field(
         None, ge=1, le=10**9, description="env steps after which a game is truncated"
     )
-    full_action_space: bool | None = Field(
-        None, description="Atari: all 18 actions of the console; false: those the game uses"
-    )
 
     @field_validator("resize", mode="before")
     @classmethod
@@ -72,7 +69,7 @@ class PreprocessingConfig(EnvSection):
     def settings(self) -> Preprocessing:
         """The settings; those that are not set have the protocol's values."""
         values = vars(PROTOCOLS[self.protocol])
-        own = {key: value for key in values if (value := getattr(self, key)) is not None}
+        own = {key: value for key in values if (value := getattr(self, key, None)) is not None}
         return Preprocessing(**{**values, **own})
 
     def check(self, config: TrainConfig) -> None:

@@ -180,10 +180,11 @@ def _check_image(
     is_bytes = space.dtype == np.uint8 and (space.low == 0).all() and (space.high == 255).all()
     if not (is_image and is_bytes):
         raise _error(
-            key, value,
+            key,
+            value,
             f"it is for {expected} of bytes (uint8, 0 to 255), and observations are "
             f"{space.shape} of {space.dtype}",
-        )  # fmt: skip
+        )
 
 
 def _error(key: str, value: Any, reason: str) -> ConfigError:

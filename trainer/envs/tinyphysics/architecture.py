@@ -15,20 +15,18 @@ from numpy.typing import NDArray
 
 from ....shared.errors import UsageError
 from .constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
-from .pruning import tensor_shapes
 
 Weights = NDArray[np.float32]
 PRODUCTS_OF_A_BLOCK = 4
 
+Shape = tuple[int | str, ...]
+
 
 class ArchitectureError(UsageError):
-    """A model is built otherwise; ONNX Runtime can run it all the same."""
+    """A model is built otherwise than the public one."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(
-            f"engine 'torch' knows pre-norm transformers like the public model only: {reason}; "
-            "use --engine onnxruntime"
-        )
+        super().__init__(f"operant runs pre-norm transformers like the public model only: {reason}")
 
 
 @dataclass(frozen=True)
@@ -191,3 +189,16 @@ class _Reader:
         if not isinstance(count, int) or count < 1 or width % count:
             raise ArchitectureError("the number of attention heads is not to be seen")
         return count
+
+
+def tensor_shapes(graph: Any) -> dict[str, Shape]:
+    """Of every tensor whose number of axes is known; a size that is not is a word."""
+    shapes: dict[str, Shape] = {i.name: tuple(i.dims) for i in graph.initializer}
+    for value in (*graph.value_info, *graph.input, *graph.output):
+        tensor = value.type.tensor_type
+        if tensor.HasField("shape"):
+            shapes[value.name] = tuple(
+                dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?"
+                for dim in tensor.shape.dim
+            )
+    return shapes

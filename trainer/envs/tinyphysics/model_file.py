@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from ....shared.errors import NotHereError, UsageError
+from .architecture import tensor_shapes
 from .constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
 from .places import model_path, routes_folder
-from .pruning import tensor_shapes
 from .route_cache import route_paths
 
 INPUTS = {"states": (CONTEXT_STEPS, STATE_SIZE), "tokens": (CONTEXT_STEPS,)}

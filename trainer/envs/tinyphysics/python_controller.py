@@ -45,8 +45,12 @@ class PythonController:
 
     def begin(self, simulation: Simulation) -> None:
         self._controllers = [self._make() for _ in range(simulation.num_routes)]
-        series = (simulation.targets, simulation.roll_lataccels, simulation.v_egos,
-                  simulation.a_egos)  # fmt: skip
+        series = (
+            simulation.targets,
+            simulation.roll_lataccels,
+            simulation.v_egos,
+            simulation.a_egos,
+        )
         # [N, T]: a route's plan is a slice.
         self._series = [values.T.cpu().numpy().copy() for values in series]
         self._num_rows = simulation.num_rows.cpu().numpy()

@@ -49,8 +49,10 @@ class RouteFolder:
         self._paths = route_paths(folder)
         self._offsets, self._rows = _load_or_parse(folder, self._paths, progress)
         lengths = np.diff(self._offsets)
-        self.broken = tuple(Broken(self._paths[i].name, _reason(self._paths[i]))
-                            for i in np.flatnonzero(lengths == 0))  # fmt: skip
+        self.broken = tuple(
+            Broken(self._paths[i].name, _reason(self._paths[i]))
+            for i in np.flatnonzero(lengths == 0)
+        )
         if self.broken and on_broken == "refuse":
             more = f" (and {len(self.broken) - 1} more)" if len(self.broken) > 1 else ""
             raise RouteError(f"{self.broken[0].reason}{more}; --skip-broken leaves such routes out")

@@ -23,21 +23,46 @@ class TinyPhysicsConfig(EnvSection):
 
     metrics: ClassVar[tuple[Metric, ...]] = (
         Metric("cost/total", "cost", better="down", description="mean of the training episodes"),
-        Metric("cost/held_out", "cost", better="down",
-               description="mean of the routes held out, the policy's mean steering"),
-        Metric("cost/lataccel", "cost", better="down",
-               description="of tracking, training episodes"),
+        Metric(
+            "cost/held_out",
+            "cost",
+            better="down",
+            description="mean of the routes held out, the policy's mean steering",
+        ),
+        Metric(
+            "cost/lataccel", "cost", better="down", description="of tracking, training episodes"
+        ),
         Metric("cost/jerk", "cost", better="down", description="of comfort, training episodes"),
-        Metric("cost/held_out_lataccel", "cost", level=1, better="down",
-               description="of tracking, routes held out"),
-        Metric("cost/held_out_jerk", "cost", level=1, better="down",
-               description="of comfort, routes held out"),
-        Metric("time/inference_s", "s", "timer", level=1,
-               description="of collecting: the model of the car"),
-        Metric("time/controller_s", "s", "timer", level=1,
-               description="of collecting: observations and the policy"),
+        Metric(
+            "cost/held_out_lataccel",
+            "cost",
+            level=1,
+            better="down",
+            description="of tracking, routes held out",
+        ),
+        Metric(
+            "cost/held_out_jerk",
+            "cost",
+            level=1,
+            better="down",
+            description="of comfort, routes held out",
+        ),
+        Metric(
+            "time/inference_s",
+            "s",
+            "timer",
+            level=1,
+            description="of collecting: the model of the car",
+        ),
+        Metric(
+            "time/controller_s",
+            "s",
+            "timer",
+            level=1,
+            description="of collecting: observations and the policy",
+        ),
         Metric("speed/route_ms", "ms", better="down", description="of collecting, for each route"),
-    )  # fmt: skip
+    )
 
     model: str = Field("", description="the ONNX file; '': where `download` puts it")
     routes: str = Field("", description="the folder of route files; '': where `download` puts them")
@@ -53,9 +78,6 @@ class TinyPhysicsConfig(EnvSection):
     )
     engine: Literal["auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch"] = Field(
         "auto", description="inference engine of the car model; auto: the fastest on this machine"
-    )
-    precision: Literal["float32", "tf32", "half"] = Field(
-        "float32", description="precision of the torch engine on a GPU"
     )
 
     def check(self, config: TrainConfig) -> None:
@@ -101,16 +123,9 @@ class TinyPhysicsConfig(EnvSection):
             )
 
     def _refusals_of_engines(self, config: TrainConfig) -> Iterator[str]:
-        engine, precision = self.engine, self.precision
-        if precision != "float32" and engine not in ("auto", "torch"):
-            yield (
-                f"tinyphysics.precision = {precision} is for the torch engine, and "
-                f"tinyphysics.engine = {engine}"
-            )
-        if config.device == "cpu" and (precision != "float32" or engine in GPU_ENGINES):
-            key, value = ("engine", engine) if engine in GPU_ENGINES else ("precision", precision)
-            yield f"tinyphysics.{key} = {value} needs a GPU, and device = cpu"
-        if config.device == "cuda" and engine == "onnxruntime":
+        if config.device == "cpu" and self.engine in GPU_ENGINES:
+            yield f"tinyphysics.engine = {self.engine} needs a GPU, and device = cpu"
+        if config.device == "cuda" and self.engine == "onnxruntime":
             yield (
                 "tinyphysics.engine = onnxruntime is on the processor, and device = cuda; "
                 "onnxruntime-cuda is on the GPU"
@@ -121,22 +136,22 @@ class CloningConfig(EnvSection):
     """Behaviour cloning before the first rollout."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric("loss/cloning", "nats", level=1, better="down",
-               description="negative log-likelihood after behaviour cloning"),
-    )  # fmt: skip
+        Metric(
+            "loss/cloning",
+            "nats",
+            level=1,
+            better="down",
+            description="negative log-likelihood after behaviour cloning",
+        ),
+    )
 
     source: Literal["logged", "pid"] = Field(
         "logged", description="what to imitate: the logs' steering at steps 20 to 99, or the PID"
     )
     num_epochs: int = Field(20, ge=0, le=10_000, description="epochs of cloning; 0: no cloning")
-    minibatch_size: int = Field(2048, ge=1, le=10**7, description="samples per AdamW step")
     learning_rate: float = Field(
         0.01, gt=0, le=1, description="at the start; falls to 0 by a cosine"
     )
-    max_grad_norm: float = Field(0.5, gt=0, description="larger gradients are scaled down")
     copies: int = Field(
         8, ge=1, le=1000, description="copies of each sample; all but one have a shifted history"
-    )
-    history_noise: float = Field(
-        0.1, ge=0, le=2, description="standard deviation of the history shifts, in steering units"
     )

@@ -71,8 +71,9 @@ class Simulation:
         self.num_routes = len(routes)
         self.num_rows = torch.from_numpy(self._lengths).to(self.device)
         series = torch.from_numpy(np.ascontiguousarray(routes.rows[order].transpose(2, 1, 0)))
-        (self.targets, self.roll_lataccels, self.v_egos, self.a_egos,
-         self.steers) = series.to(self.device)  # fmt: skip
+        (self.targets, self.roll_lataccels, self.v_egos, self.a_egos, self.steers) = series.to(
+            self.device
+        )
         self._draws = torch.as_tensor(draws)[: len(series[0])].to(self.device)[
             :, self.order.to(self.device)
         ]

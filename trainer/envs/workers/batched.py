@@ -18,9 +18,8 @@ class BatchedEnvs(Protocol):
 
     `num_agents` may be missing: it is 1 then. So may `obs_type`, numpy's float32 unless it is
     uint8, `obs_shape`, the shape that a row of `obs` has flattened, `obs_range`, the smallest and
-    the largest number in observations, `mask_size`, `restart` and `close`: an environment without
-    `restart` has no `workers.desync_steps`. `games` are what is reported instead of rewards and
-    episodes.
+    the largest number in observations, `mask_size` and `close`. `games` are what is reported
+    instead of rewards and episodes.
 
     With a `mask_size` the last so many of the `obs_size` columns of `obs` and `final_obs` are an
     action mask, which `obs_shape` leaves out: 1 for each legal choice and 0 for the others, those
@@ -45,9 +44,6 @@ class BatchedEnvs(Protocol):
         agent whose episode ends before the others' has `terminated` or `truncated` once, its
         `final_obs`, and `valid` False from the next step to the end of the others'.
         """
-
-    def restart(self, env: int) -> None:
-        """Give up the episode of environment `env` and begin the next: writes its rows of `obs`."""
 
     def close(self) -> None:
         """Free what is held."""

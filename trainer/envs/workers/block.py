@@ -1,4 +1,4 @@
-"""The environments of one worker: first episodes cut short, episodes counted."""
+"""The environments of one worker, whose episodes are counted."""
 
 from __future__ import annotations
 
@@ -10,25 +10,17 @@ from numpy.typing import NDArray
 from ..checking import EnvError
 from .arrays import Arrays, Counters
 
-NEVER = 0  # as the step of a cut
-
 
 class Block:
     """Steps batched environments in the arrays it is given.
 
-    Ends that are both are `terminated` alone: there is nothing to bootstrap. Where `cuts` [E] int64
-    is not 0, an environment's first episode is truncated at that step, unless it ends before; such
-    an episode is not counted among those that ended. Where environments have `games`, these are
-    counted, and not the episodes that are learned from.
+    Ends that are both are `terminated` alone: there is nothing to bootstrap. Where environments
+    have `games`, these are counted, and not the episodes that are learned from.
     """
 
-    def __init__(
-        self, envs: Any, num_agents: int, arrays: Arrays, counters: Counters, cuts: NDArray[Any]
-    ) -> None:
+    def __init__(self, envs: Any, num_agents: int, arrays: Arrays, counters: Counters) -> None:
         self._envs, self._num_agents = envs, num_agents
         self._arrays, self._counters = arrays, counters
-        self._planned_cuts = cuts
-        self._cuts = cuts.copy()
         self._returns, self._lengths = np.zeros(len(arrays.reward)), np.zeros(len(arrays.reward))
         envs.attach(arrays)
 
@@ -36,8 +28,6 @@ class Block:
         """Begin an episode everywhere, environment e with `seeds[e]`."""
         self._returns[:] = 0
         self._lengths[:] = 0
-        self._cuts[:] = self._planned_cuts
-        self._steps = 0
         self._arrays.valid[:] = True
         self._envs.reset(seeds)
 
@@ -50,7 +40,6 @@ class Block:
             env = int(self._counters.current[0])
             length = self._lengths.reshape(-1, self._num_agents).max(1)[env]
             raise EnvError(f"{error} (step {length + 1:g} of its episode)") from None
-        self._steps += 1
         if self._num_agents > 1:
             for array in (a.reward, a.terminated, a.truncated):
                 array[~a.valid] = 0
@@ -62,29 +51,12 @@ class Block:
         self._lengths += a.valid
         if is_over.any():
             self._count(is_over)
-        if self._cuts.any():
-            self._cut(done)
 
     def _count(self, done: NDArray[Any]) -> None:
         sums = self._returns[done], self._lengths[done]
         self._counters.totals[:] += (done.sum(), sums[0].sum(), sums[1].sum())
         self._returns[done] = 0
         self._lengths[done] = 0
-
-    def _cut(self, done: NDArray[Any]) -> None:
-        """Truncate the first episodes that are due; forget the cuts of those that are over."""
-        a = self._arrays
-        is_over = (done | ~a.valid).reshape(-1, self._num_agents).all(1)
-        self._cuts[is_over] = NEVER
-        for env in np.flatnonzero(self._cuts == self._steps):
-            rows = np.arange(env * self._num_agents, (env + 1) * self._num_agents)
-            left = rows[a.valid[rows] & ~done[rows]]
-            a.final_obs[left] = a.obs[left]
-            a.truncated[left] = True
-            self._returns[rows] = 0
-            self._lengths[rows] = 0
-            self._cuts[env] = NEVER
-            self._envs.restart(int(env))
 
     def close(self) -> None:
         close = getattr(self._envs, "close", None)

@@ -43,12 +43,10 @@ def measured(
     for num_workers, async_factor in pairs:
         if found and not found[0].plan.num_workers and found[0].step_s < NO_WORKERS_S:
             break
-        plan = replace(
-            spec.plan, num_workers=num_workers, async_factor=async_factor, desync_steps=0
-        )
+        plan = replace(spec.plan, num_workers=num_workers, async_factor=async_factor)
         with closing(HostedEnvs(replace(spec, plan=plan), num_envs, 0, TRAINING)) as envs:
             step_s = _step_s(envs, act)
-        found.append(Measured(replace(plan, desync_steps=spec.plan.desync_steps), step_s))
+        found.append(Measured(plan, step_s))
     return found
 
 

@@ -18,11 +18,16 @@ from .arrays import Arrays, Counters, Games
 
 # Its words for the settings of `Preprocessing`.
 OPTIONS = {
-    "full_action_space": "full_action_space", "sticky_actions": "repeat_action_probability",
-    "noop_starts": "noop_max", "frame_skip": "frame_skip", "time_limit": "max_episode_steps",
-    "life_loss": "episodic_life", "reward_sign": "reward_clip", "greyscale": "gray_scale",
+    "full_action_space": "full_action_space",
+    "sticky_actions": "repeat_action_probability",
+    "noop_starts": "noop_max",
+    "frame_skip": "frame_skip",
+    "time_limit": "max_episode_steps",
+    "life_loss": "episodic_life",
+    "reward_sign": "reward_clip",
+    "greyscale": "gray_scale",
     "frame_stack": "stack_num",
-}  # fmt: skip
+}
 LARGEST_SEED = 2**31 - 1
 
 
@@ -36,7 +41,6 @@ class EnvPoolSource:
     preprocessing: Preprocessing
     num_threads: int = 0  # as many as there are cores
     num_agents: int = 1
-    can_restart: bool = True
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
@@ -136,9 +140,6 @@ class EnvPoolBatch:
             **options_of(self._source.preprocessing),
         )
         self._show(*self._pool.reset())
-
-    def restart(self, env: int) -> None:
-        self._show(*self._pool.reset(np.array([env], np.int32)))
 
     def step(self) -> None:
         a, pool = self._arrays, self._pool

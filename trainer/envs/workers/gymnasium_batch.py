@@ -54,7 +54,6 @@ class GymnasiumSource:
     actions: ActionSpec
     registered: bytes = b""  # what this process knows of the id, for workers
     num_agents: int = 1
-    can_restart: bool = True
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
@@ -207,10 +206,6 @@ class GymnasiumBatch:
         for number, seed in enumerate(seeds.tolist()):
             self._current[0] = number
             self._begin(number, seed)
-
-    def restart(self, env: int) -> None:
-        self._current[0] = env
-        self._begin(env)
 
     def _begin(self, number: int, seed: int | None = None) -> None:
         env = self._envs[number]

@@ -7,10 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....shared.errors import ConfigError
-from ...jit.streams import FIRST_EPISODES, TRAINING, unit
 from ...machine.values import State
 from ...spaces import (
     ActionSpec,
@@ -54,13 +51,13 @@ class Here:
     is raised as it is, and an EnvError with the environment's number.
     """
 
-    def __init__(self, source: Source, layout: Layout, first_env: int, cuts: Array) -> None:
+    def __init__(self, source: Source, layout: Layout, first_env: int) -> None:
         self._first_env = first_env
         self.fields = own_fields(layout)
         arrays, counters = self.fields.of_worker(0)
         arrays.valid[:] = True
         envs = source.make(layout.num_envs, counters)
-        self._block = Block(envs, layout.num_agents, arrays, counters, cuts)
+        self._block = Block(envs, layout.num_agents, arrays, counters)
 
     def start(self, command: bytes, workers: Sequence[int]) -> None:
         try:
@@ -155,14 +152,7 @@ def load_hosted_spec(
     env: str, plan: WorkerPlan = SERIAL, preprocessing: Preprocessing = AS_IT_IS
 ) -> HostedSpec:
     """Looks at one copy of the environment `env`. Raises ConfigError."""
-    return with_plan(source_of(env, preprocessing), plan, env)
-
-
-def with_plan(source: Source, plan: WorkerPlan, env: str = "") -> HostedSpec:
-    """`env` is what people call it. Raises ConfigError where it cannot do what the plan asks."""
-    if plan.desync_steps and not source.can_restart:
-        raise ConfigError(f"workers.desync_steps = {plan.desync_steps}: {env} has no restart")
-    return HostedSpec(source, plan)
+    return HostedSpec(source_of(env, preprocessing), plan)
 
 
 def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:
@@ -200,31 +190,23 @@ class HostedEnvs:
         self._seed, self._stream, self._num_resumed = seed, stream, 0
         self._first_env = first_env
         layout = Layout(
-            num_blocks, num_envs // num_blocks, spec.num_agents, spec.obs_size, spec.actions,
+            num_blocks,
+            num_envs // num_blocks,
+            spec.num_agents,
+            spec.obs_size,
+            spec.actions,
             spec.obs_type,
-        )  # fmt: skip
-        cuts = self._first_cuts()
+        )
         self._carrier: Carrier = (
-            Processes(spec.source, layout, first_env, cuts, plan.timeout_s)
+            Processes(spec.source, layout, first_env, plan.timeout_s)
             if plan.num_workers
-            else Here(spec.source, layout, first_env, cuts)
+            else Here(spec.source, layout, first_env)
         )
         self._rows = self._carrier.fields.rows()
         self._taken = np.zeros(3)
         self._workers = np.arange(num_blocks).reshape(plan.async_factor, -1).tolist()
         size = self.num_rows // plan.async_factor
         self.groups = tuple(slice(i * size, (i + 1) * size) for i in range(plan.async_factor))
-
-    def _first_cuts(self) -> NDArray[np.int64]:
-        """Where first episodes of training are cut, 1 to `desync_steps`; 0 for nowhere: [N]."""
-        most = self.spec.plan.desync_steps if self._stream == TRAINING else 0
-        cuts = np.zeros(self.num_envs, np.int64)
-        for env in range(self.num_envs if most else 0):
-            number, seed = np.uint64(self._first_env + env), np.uint64(self._seed)
-            zero = np.uint64(0)
-            drawn = unit(zero, zero, number, seed, np.uint64(FIRST_EPISODES))
-            cuts[env] = 1 + int(float(drawn) * most)
-        return cuts
 
     def reset(self, obs: Array) -> None:
         """Begin an episode everywhere; writes `obs` [R, D]."""

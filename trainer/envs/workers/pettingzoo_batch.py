@@ -32,7 +32,6 @@ class PettingZooSource:
     obs_size: int
     actions: ActionSpec
     num_agents: int
-    can_restart: bool = True
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
@@ -124,9 +123,6 @@ class PettingZooBatch:
     def reset(self, seeds: NDArray[Any]) -> None:
         for env, seed in enumerate(seeds.tolist()):
             self._begin(env, seed)
-
-    def restart(self, env: int) -> None:
-        self._begin(env, None)
 
     def _begin(self, number: int, seed: int | None) -> None:
         """Begin an episode: its first observations, and who takes part."""

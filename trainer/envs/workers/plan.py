@@ -10,13 +10,12 @@ AUTO = "auto"  # where a number may be: measured
 @dataclass(frozen=True)
 class WorkerPlan:
     """W workers in k groups; with 0 workers all is stepped here. Of W a worker's environments are
-    an equal share. `desync_steps` 0 leaves first episodes as they are.
+    an equal share.
     """
 
     num_workers: int = 0
     async_factor: int = 1
     timeout_s: float = 120.0
-    desync_steps: int = 0
 
 
 SERIAL = WorkerPlan()

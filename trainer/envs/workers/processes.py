@@ -19,7 +19,6 @@ from collections.abc import Iterable, Sequence
 from ....shared.errors import OperantError
 from ....shared.processes.python_program import python_program
 from ....shared.text.harmless import one_line
-from .arrays import Array
 from .region import Layout, nameless_file, shared_fields
 from .sources import Source
 from .worker import DONE, FAILED, WHERE_SIGNAL, Task
@@ -115,9 +114,7 @@ class Processes:
     slower if another process needs one of them.
     """
 
-    def __init__(
-        self, source: Source, layout: Layout, first_env: int, cuts: Array, timeout_s: float
-    ) -> None:
+    def __init__(self, source: Source, layout: Layout, first_env: int, timeout_s: float) -> None:
         """Raises WorkerError where one cannot make its environments."""
         self._timeout_s = timeout_s
         self._workers: list[_Worker] = []
@@ -128,10 +125,8 @@ class Processes:
         life, self._life = os.pipe()
         try:
             source = source.for_workers()
-            for worker, own_cuts in enumerate(cuts.reshape(layout.num_workers, -1)):
-                task = Task(
-                    source, layout, worker, own_cuts, list(sys.path), self._region, life=life
-                )
+            for worker in range(layout.num_workers):
+                task = Task(source, layout, worker, list(sys.path), self._region, life=life)
                 first = first_env + worker * layout.num_envs
                 self._workers.append(_started(task, range(first, first + layout.num_envs)))
             self.finish(range(layout.num_workers))

@@ -56,13 +56,6 @@ class WorkersConfig(EnvSection):
         le=86_400,
         description="seconds that a worker may take for a step, a reset or its start; 0: no limit",
     )
-    desync_steps: int = Field(
-        0,
-        ge=0,
-        le=10**9,
-        description="cut each environment's first training episode at a random step up to this, "
-        "so that environments do not reset together; 0: off",
-    )
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -101,4 +94,4 @@ class WorkersConfig(EnvSection):
             workers = most_workers(num_envs, workers, num_cores())
         factor = 1 if self.async_factor == AUTO else int(self.async_factor)
         groups = most_groups(workers, factor)
-        return WorkerPlan(workers, groups, self.timeout_s, self.desync_steps)
+        return WorkerPlan(workers, groups, self.timeout_s)

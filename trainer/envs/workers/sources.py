@@ -49,7 +49,6 @@ class NativeSource:
     obs_size: int
     actions: ActionSpec
     num_agents: int
-    can_restart: bool
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
@@ -72,10 +71,15 @@ class NativeSource:
                 f"{sum(choices_of(actions))} choices"
             )
         source = cls(
-            path, int(envs.obs_size), actions, int(getattr(envs, "num_agents", 1)),
-            can_restart=hasattr(envs, "restart"), obs_type=obs_type(envs),
-            obs_shape=obs_shape(envs), obs_range=obs_range(envs), mask_size=mask_size(envs),
-        )  # fmt: skip
+            path,
+            int(envs.obs_size),
+            actions,
+            int(getattr(envs, "num_agents", 1)),
+            obs_type=obs_type(envs),
+            obs_shape=obs_shape(envs),
+            obs_range=obs_range(envs),
+            mask_size=mask_size(envs),
+        )
         close = getattr(envs, "close", None)
         if close:
             close()
@@ -96,9 +100,8 @@ class NativeMasks:
     def __init__(self, envs: Any, source: NativeSource, current: Array) -> None:
         self._envs, self._source, self._current = envs, source, current
         self._choices = choices_of(source.actions)
-        for name in ("restart", "close"):
-            if hasattr(envs, name):
-                setattr(self, name, getattr(envs, name))
+        if hasattr(envs, "close"):
+            self.close = envs.close
 
     def attach(self, arrays: Arrays) -> None:
         self._arrays = arrays

@@ -18,9 +18,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
 
 from ....shared.errors import OperantError
 from ....shared.processes.life_pipe import killed_when_closed
@@ -42,7 +39,6 @@ class Task:
     source: Source
     layout: Layout
     worker: int
-    cuts: NDArray[Any]  # see `Block`
     import_path: list[str]
     region: int  # the shared memory
     life: int  # a pipe that ends with the trainer
@@ -81,7 +77,7 @@ def serve(task: Task, closes: contextlib.ExitStack) -> None:
     fields = shared_fields(task.layout, task.region)
     arrays, counters = fields.of_worker(task.worker)
     envs = task.source.make(task.layout.num_envs, counters)
-    block = Block(envs, task.layout.num_agents, arrays, counters, task.cuts)
+    block = Block(envs, task.layout.num_agents, arrays, counters)
     closes.callback(block.close)
     seeds = fields.seeds[task.worker]
     ways: dict[bytes, Callable[[], None]] = {RESET: lambda: block.reset(seeds), STEP: block.step}

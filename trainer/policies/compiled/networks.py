@@ -92,8 +92,10 @@ def forward(x, rows, parameters, panels, layers, activation, outputs_of):
                 (inputs_of_layer, 0, inputs_of_layer.shape[1], 1),
                 (panels, panel, row),
                 (out, 0, out.shape[1]),
-                rows, inputs, row,
-            )  # fmt: skip
+                rows,
+                inputs,
+                row,
+            )
         if layer < last:
             activate(out, rows, outputs, activation)
         inputs_of_layer = out
@@ -115,9 +117,14 @@ def backward(x, rows, panels, layers, activation, outputs_of, deltas, gradients)
         if layer > 0:
             before, row = deltas[(layer - 1) % 2], compiled_padded(inputs)
             product(
-                (panels, 0, 0), (delta, 0, width, 1), (panels, panel, row), (before, 0, width),
-                rows, outputs, row,
-            )  # fmt: skip
+                (panels, 0, 0),
+                (delta, 0, width, 1),
+                (panels, panel, row),
+                (before, 0, width),
+                rows,
+                outputs,
+                row,
+            )
             backpropagate_activation(before, x_of_layer, rows, inputs, activation)
 
 

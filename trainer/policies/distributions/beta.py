@@ -73,12 +73,16 @@ class Beta(nn.Module):
     def kl(self, outputs: Tensor, others: Tensor) -> Tensor:
         (alpha, beta), (alpha_2, beta_2) = alpha_and_beta(outputs), alpha_and_beta(others)
         return (
-            log_beta(alpha_2, beta_2)
-            - log_beta(alpha, beta)
-            + (alpha - alpha_2) * alpha.digamma()
-            + (beta - beta_2) * beta.digamma()
-            + (alpha_2 - alpha + beta_2 - beta) * (alpha + beta).digamma()
-        ).sum(-1).float()  # fmt: skip
+            (
+                log_beta(alpha_2, beta_2)
+                - log_beta(alpha, beta)
+                + (alpha - alpha_2) * alpha.digamma()
+                + (beta - beta_2) * beta.digamma()
+                + (alpha_2 - alpha + beta_2 - beta) * (alpha + beta).digamma()
+            )
+            .sum(-1)
+            .float()
+        )
 
 
 def alpha_and_beta(outputs: Tensor) -> tuple[Tensor, Tensor]:

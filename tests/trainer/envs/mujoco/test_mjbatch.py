@@ -128,7 +128,7 @@ def test_the_number_of_threads_changes_nothing():
         ((MUJOCO,), "mjbatch"),
         ((MUJOCO, "gymnasium.vectorization=sync"), "workers"),
         ((MUJOCO, "workers.num_workers=2", "num_envs=2"), "workers"),
-        ((MUJOCO, "workers.desync_steps=9"), "workers"),
+        ((MUJOCO, "workers.timeout_s=9"), "workers"),
         (("env=gymnasium:Ant-v5",), "workers"),  # needs contact forces
         (("env=gymnasium:CartPole-v1",), "workers"),
     ],

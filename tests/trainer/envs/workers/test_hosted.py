@@ -119,30 +119,6 @@ def test_a_policy_with_noise_of_each_row_is_refused_in_groups(make_experiment, m
     assert set(psutil.Process().children()) == before
 
 
-def test_first_episodes_are_cut_at_steps_of_their_own_and_not_counted():
-    plan = WorkerPlan(desync_steps=10)
-    seen, totals = played("gymnasium:hosted_envs:make_endless", plan, num_envs=16, num_steps=30)
-    truncated = np.array(seen[4::6])
-    assert truncated.sum(0).tolist() == [1] * 16  # nobody ends twice
-    steps = truncated.argmax(0) + 1
-    assert steps.max() <= 10
-    assert len(set(steps.tolist())) > 4
-    assert totals == (0, 0.0, 0.0)
-    for env, step in enumerate(steps):
-        obs, final_obs = seen[1 + 6 * (step - 1)], seen[5 + 6 * (step - 1)]
-        assert (obs[env, 0], final_obs[env, 0]) == (0, step)
-    fewer, _ = played("gymnasium:hosted_envs:make_endless", plan, num_envs=8, num_steps=30)
-    # By seed and number: not by how many there are.
-    assert (np.array(fewer[4::6]).argmax(0) + 1).tolist() == steps[:8].tolist()
-
-
-def test_an_episode_that_ends_before_its_cut_is_whole_and_so_is_the_next():
-    cut, _ = played(COUNT, WorkerPlan(desync_steps=1000), num_steps=12)
-    whole, totals = played(COUNT, WorkerPlan(), num_steps=12)
-    assert all(map(np.array_equal, cut, whole))
-    assert totals[0] > 0
-
-
 @pytest.mark.parametrize("plan", [WorkerPlan(), WorkerPlan(2)])
 def test_episodes_before_a_reset_are_not_counted_after_it(plan):
     with closing(make_envs(load_any_spec("native:native_envs:make", plan), 4, 1, TRAINING)) as envs:
@@ -157,7 +133,7 @@ def test_episodes_before_a_reset_are_not_counted_after_it(plan):
 
 
 def test_evaluations_have_whole_episodes_and_as_many_workers_as_share_them():
-    spec = load_any_spec(COUNT, WorkerPlan(4, 4, desync_steps=2))
+    spec = load_any_spec(COUNT, WorkerPlan(4, 4))
     assert spec.for_evaluation(6).plan == WorkerPlan(3)
     with closing(make_envs(load_any_spec(COUNT, WorkerPlan(2)), 3, 1, EVALUATION)) as envs:
         assert envs.spec.plan.num_workers == 1

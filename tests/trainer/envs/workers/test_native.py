@@ -71,31 +71,6 @@ def test_a_policy_learns_on_them(make_experiment):
     experiment.close()
 
 
-def test_first_episodes_are_cut_where_they_can_be():
-    spec = load_any_spec("native:native_envs:make_restartable", WorkerPlan(desync_steps=3))
-    with closing(make_envs(spec, 16, 1, TRAINING)) as envs:
-        out = Transitions.empty(2, 16)
-        envs.reset(out.obs)
-        envs.step(np.zeros(16, np.int64), out)
-        assert 0 < out.truncated.sum() < 16
-        assert (out.obs[out.truncated, 1] == 0).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("plan", [WorkerPlan(desync_steps=3), WorkerPlan(2, desync_steps=3)])
-def test_what_a_cut_episode_came_to_is_not_the_next_ones(plan):
-    spec = load_any_spec("native:native_envs:make_restartable", plan)
-    with closing(make_envs(spec, 16, 1, TRAINING)) as envs:
-        out = Transitions.empty(2, 16)
-        envs.reset(out.obs)
-        num_cut = 0
-        for _ in range(7):  # cut after 1 to 3 steps; the next is over 4 later, that after it not
-            envs.step(np.ones(16, np.int64), out)
-            num_cut += int(out.truncated.sum())
-        assert num_cut == 16
-        assert envs.take_episode_totals() == (16, 64.0, 64.0)  # 4 steps that pay 1, each
-
-
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
@@ -108,10 +83,6 @@ def test_what_a_cut_episode_came_to_is_not_the_next_ones(plan):
         (["env=pettingzoo:numpy:pi"], "'numpy:pi': pi is not a function but 3.14"),
         (["env=native:native_envs"], "'native_envs' is not a path: write module:function"),
         (["env=native:nowhere:make"], "'nowhere:make': no module is called 'nowhere', here or"),
-        (
-            ["env=native:native_envs:make", "workers.desync_steps=5"],
-            "workers.desync_steps = 5: native:native_envs:make has no restart",
-        ),
     ],
 )
 def test_what_is_not_as_the_protocol_has_it_is_refused_in_one_line(overrides, words):

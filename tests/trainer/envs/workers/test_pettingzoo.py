@@ -83,25 +83,6 @@ def test_workers_give_what_stepping_here_gives(plan):
     assert ours[2] == theirs[2]
 
 
-def test_a_first_episode_is_cut_for_all_agents_that_are_left():
-    # With at most 2 steps some are cut after one step, before anybody leaves.
-    _, seen, totals = played(RELAY, 1, WorkerPlan(desync_steps=2), num_envs=16)
-    cut = seen[0].truncated.reshape(16, 3)
-    assert set(map(tuple, cut.tolist())) == {(True,) * 3, (False,) * 3}
-    assert (seen[0].obs.reshape(16, 3, 3)[cut.all(1), :, 1] == 0).all()
-    assert (seen[0].final_obs.reshape(16, 3, 3)[cut.all(1), :, 1] == 1).all()
-    assert totals[0] == 0
-
-
-def test_a_first_episode_is_cut_also_after_some_agents_have_left():
-    _, seen, _ = played(RELAY, 3, WorkerPlan(desync_steps=3), num_envs=16)
-    cut = np.stack([out.truncated.reshape(16, 3) for out in seen])
-    assert (cut.any(2).sum(0) == 1).all()  # "c" meets its time limit in the fourth step only
-    left = (True, True, True), (False, True, True), (False, False, True)
-    for of_step, agents in zip(cut, left, strict=True):
-        assert set(map(tuple, of_step[of_step.any(1)].tolist())) == {agents}
-
-
 def test_environments_of_pettingzoos_own_are_known_by_id_and_by_module():
     for env in ("pettingzoo:classic/rps-v2", "pettingzoo:pettingzoo.classic.rps_v2"):
         spec = load_any_spec(env)

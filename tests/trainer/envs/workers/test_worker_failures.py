@@ -191,7 +191,6 @@ TRAINER = """
 import sys
 import threading
 sys.path.append("{support}")
-import numpy as np
 import psutil
 from operant.trainer.envs.workers.processes import Processes
 from operant.trainer.envs.workers.region import Layout
@@ -202,7 +201,7 @@ source = source_of("{env}")
 layout = Layout(2, 2, 1, source.obs_size, source.actions)
 
 def run():
-    workers = Processes(source, layout, 0, np.zeros(4, np.int64), 120.0)
+    workers = Processes(source, layout, 0, 120.0)
     workers.fields.seeds[:] = {seeds}
     for command in (RESET, STEP, STEP):
         workers.start(command, (0, 1))

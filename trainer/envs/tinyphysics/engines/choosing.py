@@ -11,7 +11,7 @@ import torch
 from .....shared.errors import UsageError, nearest
 from .engine import Engine, probe_inputs
 from .onnx_runtime import CUDA, TENSORRT, OnnxRuntimeDeviceEngine, OnnxRuntimeEngine
-from .torch_engine import Precision, TorchEngine
+from .torch_engine import TorchEngine
 
 ENGINE_NAMES = ("auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch")
 DEVICE_ENGINES = ("onnxruntime-cuda", "tensorrt")
@@ -23,7 +23,6 @@ def make_engine(
     name: str = "auto",
     *,
     device: str = "auto",
-    precision: Precision = "float32",
     num_threads: int = 0,
     batch: int = 64,
 ) -> Engine:
@@ -35,10 +34,6 @@ def make_engine(
     has_cuda = torch.cuda.is_available() and device != "cpu"
     if device == "cuda" and not has_cuda:
         raise UsageError("device 'cuda' is asked for, and PyTorch finds none here")
-    if name == "auto" and precision != "float32":
-        name = "torch"  # the only engine with a choice
-    if precision != "float32" and name != "torch":
-        raise UsageError(f"precision '{precision}' is for the torch engine, not for '{name}'")
     if name in DEVICE_ENGINES and device == "cpu":
         raise UsageError(f"engine '{name}' needs a GPU, and device 'cpu' is asked for")
     if name == "onnxruntime" and device == "cuda":
@@ -49,8 +44,8 @@ def make_engine(
         return OnnxRuntimeEngine(model, num_threads)
     place = torch.device("cuda" if has_cuda else "cpu")
     if name == "torch":
-        return TorchEngine(model, place, precision, num_threads)
-    return _fastest(model, place, precision, num_threads, batch)
+        return TorchEngine(model, place, num_threads)
+    return _fastest(model, place, num_threads, batch)
 
 
 def check_engine_name(name: str) -> None:
@@ -62,11 +57,9 @@ def check_engine_name(name: str) -> None:
         )
 
 
-def _fastest(
-    model: Any, place: torch.device, precision: Precision, num_threads: int, batch: int
-) -> Engine:
+def _fastest(model: Any, place: torch.device, num_threads: int, batch: int) -> Engine:
     makers: list[Callable[[], Engine]] = [
-        lambda: TorchEngine(model, place, precision, num_threads),
+        lambda: TorchEngine(model, place, num_threads),
         lambda: (
             OnnxRuntimeDeviceEngine(model, CUDA)
             if place.type == "cuda"
@@ -81,7 +74,7 @@ def _fastest(
         except UsageError as error:
             reasons.append(str(error))
     if not engines:
-        raise UsageError(f"no engine works here: {'; '.join(reasons)}")
+        raise UsageError(f"no engine works here: {'; '.join(dict.fromkeys(reasons))}")
     if len(engines) == 1:
         return engines[0]
     return min(engines, key=lambda engine: _seconds(engine, batch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,11 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..architecture import ArchitectureError
 from ..constants import CONTEXT_STEPS, STATE_SIZE
 from ..sampling import sampled_tokens
 from ..tokenizer import Tokenizer
 
 NUM_PROBES = 256
+NUM_CHECKS = 8
+LARGEST_DIFFERENCE = 1e-2  # of a logit, in float32: more is another architecture, not rounding
 
 
 class Engine(Protocol):
@@ -80,6 +84,15 @@ def reference_logits(model: Any, states: Tensor, tokens: Tensor) -> Tensor:
         )
         output = session.run(None, inputs)[0]
     return torch.from_numpy(output[:, -1])
+
+
+def check_rebuilt(model: Any, logits_of: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """Raises ArchitectureError unless the logits of the rebuilt model are those of the model."""
+    states, tokens = probe_inputs(NUM_CHECKS)
+    rebuilt = logits_of(states, tokens)
+    difference = float((rebuilt - reference_logits(model, states, tokens)).abs().max())
+    if not difference <= LARGEST_DIFFERENCE:
+        raise ArchitectureError(f"rebuilt, its logits differ by {difference:.1e}")
 
 
 def agreement(engine: Engine, model: Any, num_probes: int = NUM_PROBES) -> Agreement:

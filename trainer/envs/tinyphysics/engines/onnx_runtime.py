@@ -16,9 +16,11 @@ from torch import Tensor
 
 from .....shared.errors import UsageError
 from .....shared.runs.owners import make_private_folder
+from ..architecture import architecture
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
-from ..pruning import pruned
 from ..sampling import sampled_tokens, sampled_tokens_on_device
+from .engine import check_rebuilt
+from .onnx_model import last_position
 from .workers import Workers
 
 CHUNK = 16  # episodes of one call on the processor
@@ -32,15 +34,18 @@ TENSORRT, CUDA = "TensorrtExecutionProvider", "CUDAExecutionProvider"
 
 
 class OnnxRuntimeEngine:
-    """Cut to its last position, chunk by chunk, each on one thread."""
+    """Rebuilt for its last position, chunk by chunk, each on one thread."""
 
     name = "onnxruntime"
     device = torch.device("cpu")
 
     def __init__(self, model: Any, num_threads: int = 0) -> None:
-        """`num_threads` 0 takes all cores."""
-        self._session = _session(with_fused_gelu(pruned(model)), ["CPUExecutionProvider"])
+        """`num_threads` 0 takes all cores. Raises ArchitectureError where the model is built
+        otherwise.
+        """
+        self._session = _session(last_position(architecture(model)), ["CPUExecutionProvider"])
         self._workers = Workers(num_threads, CHUNK)
+        check_rebuilt(model, self.logits)
 
     def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
         logits = np.empty((len(states), VOCABULARY_SIZE), np.float32)
@@ -76,7 +81,8 @@ class OnnxRuntimeDeviceEngine:
     def __init__(self, model: Any, provider: str) -> None:
         """`provider` is CUDA or TENSORRT; TensorRT computes in half precision.
 
-        Raises UsageError where this ONNX Runtime lacks it.
+        Raises UsageError where this ONNX Runtime lacks it, ArchitectureError where the model is
+        built otherwise.
         """
         check_provider(provider)
         self.name = "tensorrt" if provider == TENSORRT else "onnxruntime-cuda"
@@ -85,19 +91,18 @@ class OnnxRuntimeDeviceEngine:
         self.device = torch.device("cuda", torch.cuda.current_device())
         # ONNX Runtime takes the default stream, whose handle is 0, for none, and makes its own.
         self._stream = torch.cuda.Stream(self.device)
-        cut = pruned(model)
+        rebuilt = last_position(architecture(model))
+        providers: list[Any] = [(CUDA, self._place())]
         if provider == TENSORRT:
-            providers: list[Any] = [(TENSORRT, self._tensorrt_options(cut)), (CUDA, self._place())]
-        else:
-            # TensorRT has no such node; ONNX Runtime's own kernels are fastest with it.
-            cut = with_fused_gelu(cut)
-            providers = [(CUDA, self._place())]
-        self._session = _session(cut, providers)
+            providers.insert(0, (TENSORRT, self._tensorrt_options(rebuilt)))
+        self._session = _session(rebuilt, providers)
         if provider not in self._session.get_providers():
             raise UsageError(
                 f"engine '{self.name}' could not start: ONNX Runtime fell back to "
                 f"{self._session.get_providers()[0]}; it finds no CUDA 13 and cuDNN 9"
             )
+        if provider == CUDA:  # half precision is further away
+            check_rebuilt(model, lambda *x: self.logits(*(y.to(self.device) for y in x)).cpu())
 
     def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
         logits = torch.empty(len(states), VOCABULARY_SIZE, device=self.device)
@@ -123,9 +128,13 @@ class OnnxRuntimeDeviceEngine:
         for name, tensor, kind in (("states", states, np.float32), ("tokens", tokens, np.int64)):
             binding.bind_input(name, "cuda", index, kind, tuple(tensor.shape), tensor.data_ptr())
         binding.bind_output(
-            self._session.get_outputs()[0].name, "cuda", index, np.float32,
-            (len(logits), 1, VOCABULARY_SIZE), logits.data_ptr(),
-        )  # fmt: skip
+            self._session.get_outputs()[0].name,
+            "cuda",
+            index,
+            np.float32,
+            (len(logits), 1, VOCABULARY_SIZE),
+            logits.data_ptr(),
+        )
         self._session.run_with_iobinding(binding)
 
     def _place(self) -> dict[str, Any]:
@@ -161,19 +170,6 @@ def check_provider(provider: str) -> None:
             f"this ONNX Runtime has no {provider}; the package {PACKAGES[provider]} brings it "
             f"(there are {', '.join(available)})"
         )
-
-
-def with_fused_gelu(model: Any) -> Any:
-    """The model with the nine nodes of each GELU as ONNX Runtime's one, where it finds them."""
-    import onnx
-    from onnxruntime.transformers.fusion_fastgelu import FusionFastGelu
-    from onnxruntime.transformers.onnx_model import OnnxModel
-
-    fused = OnnxModel(model)
-    FusionFastGelu(fused).apply()
-    if any(node.op_type == "FastGelu" for node in fused.model.graph.node):
-        fused.model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
-    return fused.model
 
 
 def _session(model: Any, providers: list[Any]) -> Any:

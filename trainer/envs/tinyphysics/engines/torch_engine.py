@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .....shared.errors import UsageError
-from ..architecture import Architecture, ArchitectureError, Block, Linear, Norm, architecture
+from ..architecture import Architecture, Block, Linear, Norm, architecture
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
 from ..sampling import sampled_tokens, sampled_tokens_on_device
-from .engine import probe_inputs, reference_logits
+from .engine import check_rebuilt
 from .workers import Workers
-
-Precision = Literal["float32", "tf32", "half"]
 
 EPSILON = 1e-5  # of the layer norms
 CHUNK = 16  # episodes of one call on the processor
 DEVICE_BATCH = 8192  # episodes of one call on a GPU at most
-NUM_CHECKS = 8
-LARGEST_DIFFERENCE = 1e-2  # of a logit, in float32: more is another architecture, not rounding
 
 
 class LastPosition(nn.Module):
@@ -44,14 +37,13 @@ class LastPosition(nn.Module):
         self.requires_grad_(False)
 
     def forward(self, states: Tensor, tokens: Tensor) -> Tensor:
-        states = states.to(self.position_embedding.dtype)
         embedded = torch.cat([self.state_embedding(states), self.token_embedding(tokens)], -1)
         x = embedded + self.position_embedding
         for block in self.blocks[:-1]:
             x = block(x, causal=True)
         last = self.blocks[-1](x, causal=False)
         logits: Tensor = self.head(self.norm(last)).squeeze(1)
-        return logits.float()
+        return logits
 
 
 class _Block(nn.Module):
@@ -103,24 +95,15 @@ class TorchEngine:
 
     name = "torch"
 
-    def __init__(
-        self,
-        model: Any,
-        device: torch.device,
-        precision: Precision = "float32",
-        num_threads: int = 0,
-    ) -> None:
-        """Raises ArchitectureError where the model is built otherwise, UsageError for a precision
-        that the processor does not have.
-        """
-        if device.type != "cuda" and precision != "float32":
-            raise UsageError(f"precision '{precision}' needs a CUDA device; here it is float32")
-        self.device, self.precision = device, precision
+    def __init__(self, model: Any, device: torch.device, num_threads: int = 0) -> None:
+        """Raises ArchitectureError where the model is built otherwise."""
+        self.device = device
         if device.type == "cpu":
             torch.set_num_threads(1)  # the chunks are what is shared out
         network = LastPosition(architecture(model)).eval()
-        _check_against(model, network)
-        self._network = network.to(device, torch.float16 if precision == "half" else torch.float32)
+        with torch.inference_mode():
+            check_rebuilt(model, network)
+        self._network = network.to(device)
         self._workers = Workers(num_threads, CHUNK)
         self._graphs: dict[int, _CapturedGraph] = {}
 
@@ -149,8 +132,7 @@ class TorchEngine:
     def _replay(self, states: Tensor, tokens: Tensor) -> Tensor:
         size = len(states)
         if size not in self._graphs:
-            with _matmul_precision(self.precision):
-                self._graphs[size] = _CapturedGraph(self._network, size, self.device)
+            self._graphs[size] = _CapturedGraph(self._network, size, self.device)
         return self._graphs[size](states, tokens)
 
 
@@ -176,24 +158,3 @@ class _CapturedGraph:
         self._graph.replay()
         logits: Tensor = self._logits
         return logits
-
-
-@contextmanager
-def _matmul_precision(precision: Precision) -> Iterator[None]:
-    """What products of float32 may be rounded to; a captured graph keeps it."""
-    former = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = former
-
-
-def _check_against(model: Any, network: LastPosition) -> None:
-    """Raises ArchitectureError unless the rebuilt network says what the model says."""
-    states, tokens = probe_inputs(NUM_CHECKS)
-    with torch.inference_mode():
-        rebuilt = network(states, tokens)
-    difference = float((rebuilt - reference_logits(model, states, tokens)).abs().max())
-    if not difference <= LARGEST_DIFFERENCE:
-        raise ArchitectureError(f"rebuilt, its logits differ by {difference:.1e}")

@@ -63,7 +63,13 @@ def backward(outputs, row, n, table, actions, place, by_log_prob, by_entropy, en
         action = actions[place, choice]
         part_entropy = _entropy_of(part, row, table[choice])
         _backward_of(
-            part, row, table[choice], action, by_log_prob, by_entropy, part_entropy,
+            part,
+            row,
+            table[choice],
+            action,
+            by_log_prob,
+            by_entropy,
+            part_entropy,
             delta[:, first:stop],
-        )  # fmt: skip
+        )
         first = stop
