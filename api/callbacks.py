@@ -32,15 +32,15 @@ class ProgressBar:
 class RecordVideo:
     """Record a greedy episode every `every_env_steps` env steps, in `videos` of the run's folder.
 
-    Training waits meanwhile. A gif or an mp4 needs Pillow, and an mp4 also needs ffmpeg.
+    Training waits meanwhile. It needs `pip install 'operant-rl[play]'`.
     """
 
     def __init__(
-        self, every_env_steps: int, *, ending: str = "svg", max_steps: int = 1000, seed: int = 1
+        self, every_env_steps: int, *, ending: str = "gif", max_steps: int = 1000, seed: int = 1
     ) -> None:
-        """`ending` is svg, gif or mp4. An episode is shown for at most `max_steps` env steps."""
-        if ending not in ("svg", "gif", "mp4"):
-            raise UsageError(f"ending = {described(ending)}: expected svg, gif or mp4")
+        """`ending` is gif or mp4. An episode is shown for at most `max_steps` env steps."""
+        if ending not in ("gif", "mp4"):
+            raise UsageError(f"ending = {described(ending)}: expected gif or mp4")
         self._every, self._ending = whole_number("every_env_steps", every_env_steps, 1), ending
         self._max_steps = whole_number("max_steps", max_steps, 1)
         self._seed = whole_number("seed", seed, 0, 2**63 - 1)

@@ -44,7 +44,7 @@ FILMED_STEPS = 1000
 @click.option("--fps", default=20.0, show_default=True, type=NumberRange(1, 60),
               help="Frames per second at most.")  # fmt: skip
 @click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
-              help="Write one episode to FILE.svg, .gif or .mp4 instead.")  # fmt: skip
+              help="Write one episode to FILE.gif or FILE.mp4 instead.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(1, 100_000),
               help=f"With --to: env steps at most. Default: {FILMED_STEPS}.")  # fmt: skip
 @click.option("--risk", metavar="FRACTION|adaptive",
@@ -88,7 +88,7 @@ def command(
         raise UsageError(f"--steps {steps} is for --to FILE")
     chosen = _what(run, latest, trained, of_runs)
     if not has_terminal():
-        raise UsageError("play needs a terminal; --to FILE.svg writes an episode without one")
+        raise UsageError("play needs a terminal; --to FILE.gif writes an episode without one")
     from ..monitor.play.player import Player
     from ..monitor.play.showing import make_terminal, show
     from ..shared.runs.run_folder import Run

@@ -22,7 +22,7 @@ _SMALLEST, _LARGEST = (20, 6), (500, 200)
     "path",
     required=True,
     type=click.Path(path_type=Path),
-    help="The file to write, as picture.svg or picture.png.",
+    help="The file to write, as picture.svg.",
 )
 @click.option(
     "--size", default="120x40", show_default=True, help="Size of the screen in columns x rows."
@@ -36,9 +36,6 @@ _SMALLEST, _LARGEST = (20, 6), (500, 200)
     help="Draw another run on the same charts.",
 )
 @click.option(
-    "--reference", metavar="RUN", shell_complete=run_ids, help="Show the differences to this run."
-)
-@click.option(
     "--press", default="", metavar="KEYS", help="Keys to press before the picture, as enter,z,s"
 )
 def command(
@@ -48,27 +45,22 @@ def command(
     size: str,
     theme: str | None,
     beside: tuple[str, ...],
-    reference: str | None,
     press: str,
 ) -> None:
-    """Save the monitor's screen of RUN as an SVG or PNG file. Default: the latest run."""
+    """Save the monitor's screen of RUN as an SVG file. Default: the latest run."""
     width, height = _size(size)
-    if path.suffix not in (".svg", ".png"):
-        raise UsageError(f"--to {path}: expected a name that ends in .svg or .png")
+    if path.suffix != ".svg":
+        raise UsageError(f"--to {path}: expected a name that ends in .svg")
     theme, keys = known_theme(theme), known_keys(press)
     chosen = chosen_run(run, latest)
 
-    from ..monitor.picture import DRAWINGS, picture
-    from ..monitor.runs.list.comparison import Comparison
+    from ..monitor.picture import picture
     from .helpers.output import print_line
 
     others = tuple(run_here(other, "snapshot --beside") for other in beside)
-    compared = run_here(reference, "snapshot --reference") if reference else None
-    comparison = Comparison(others, compared)
-    draw = DRAWINGS[path.suffix]()
-    content = picture(chosen, (width, height), theme, keys, comparison, draw)
+    content = picture(chosen, (width, height), theme, keys, others)
     try:
-        path.write_bytes(content)
+        path.write_text(content, "utf-8")
     except OSError as error:
         raise OperantError(f"cannot write {path}: {error.strerror}") from None
     print_line(f"{chosen.id}: {path}")

@@ -1,4 +1,4 @@
-"""What a run's screen shows, as a picture (SVG or PNG), without a terminal."""
+"""What a run's screen shows, as an SVG file, without a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from textual._compositor import LayoutUpdate
 from textual.pilot import Pilot
 
 from ..shared.runs.run_folder import Run
@@ -19,47 +18,20 @@ from .session.settings import Settings, load_settings, settings_path
 _LOOK_AGAIN_S, _PATIENCE_S = 0.02, 30.0
 _TITLE = "operant monitor"
 
-Draw = Callable[[MonitorApp], bytes]
-
-
-def draw_svg(app: MonitorApp) -> bytes:
-    return app.export_screenshot(title=_TITLE).encode()
-
-
-def png_drawing() -> Draw:
-    """Raises UsageError where Pillow or a font is missing, before anything is drawn."""
-    from .raster import PngScreen
-
-    screen = PngScreen()
-
-    def draw(app: MonitorApp) -> bytes:
-        # What `export_screenshot` draws, before it becomes text of SVG.
-        compositor = app.screen._compositor
-        update = compositor.render_update(full=True, screen_stack=app._background_screens)
-        assert isinstance(update, LayoutUpdate)
-        return screen.png([[segment for strip in row for segment in strip]
-                           for row in update.strips])  # fmt: skip
-
-    return draw
-
-
-DRAWINGS: dict[str, Callable[[], Draw]] = {".svg": lambda: draw_svg, ".png": png_drawing}
-
 
 def picture(
     run: Run,
     size: tuple[int, int],
     theme: str | None = None,
     keys: Sequence[str] = (),
-    comparison: Comparison[Run] = Comparison(),  # noqa: B008 (frozen)
-    draw: Draw = draw_svg,
-) -> bytes:
-    """The screen of `run`, and of the runs beside it, in `size` columns and rows after `keys` were
-    pressed, as the file that `draw` makes.
+    beside: Sequence[Run] = (),
+) -> str:
+    """The screen of `run`, with the runs `beside` it, in `size` columns and rows after `keys` were
+    pressed: the text of an SVG file.
     """
     os.environ.setdefault("TERM", "xterm-256color")
     os.environ["COLORTERM"] = "truecolor"
-    return asyncio.run(_picture(run, size, theme, keys, comparison, draw))
+    return asyncio.run(_picture(run, size, theme, keys, beside))
 
 
 async def _picture(
@@ -67,20 +39,19 @@ async def _picture(
     size: tuple[int, int],
     theme: str | None,
     keys: Sequence[str],
-    comparison: Comparison[Run],
-    draw: Draw,
-) -> bytes:
+    beside: Sequence[Run],
+) -> str:
     settings, _ = load_settings(settings_path())
     # What someone hid in a small terminal belongs to it, and not to the picture.
     settings = replace(settings, ascii=False, panes=Settings().panes)
     app = MonitorApp(run, settings=settings, theme=theme, is_readonly=True)
-    app.session.comparison = comparison
+    app.session.comparison = Comparison(tuple(beside))
     async with app.run_test(size=size) as pilot:
         await _until(pilot, lambda screen: isinstance(screen, RunScreen) and screen.has_all_rows)
         for key in keys:
             await pilot.press(key)
             await _until(pilot, lambda s: not isinstance(s, RunScreen) or s.has_all_rows)
-        return draw(app)
+        return app.export_screenshot(title=_TITLE)
 
 
 async def _until(pilot: Pilot[None], condition: Callable[[object], bool]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...shared.episodes.scene import Frame, Scene
@@ -38,6 +37,3 @@ class Film(NamedTuple):
         width, height = self.size
         inner = Projection.of(scene, width - 2 * MARGIN, height - 2 * MARGIN)
         return Projection(inner.scale, (inner.origin[0] + MARGIN, inner.origin[1] + MARGIN))
-
-
-Write = Callable[[Path, Film], None]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...shared.episodes.scene import Episodes, Frame, Moment
 from ...shared.errors import UsageError
 from ..render.palette import THEMES, make_styles
-from .film import MARGIN, Film, Shot, Write
+from .film import MARGIN, Film, Shot
 
 WIDTH = 640  # pixels
 LOWEST, HIGHEST = 240, 640
@@ -52,22 +52,24 @@ def write_episode(
     return num_written
 
 
-def writer_for(path: Path) -> Write:
-    """What writes files that end so, with all it needs at hand. Raises UsageError."""
+def writer_for(path: Path) -> Callable[[Path, Film], None]:
+    """The function that writes files with the ending of `path`. Raises UsageError, also if a
+    package that it needs is not installed.
+    """
     ending = path.suffix.lower()
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--to {path}: there is no folder {path.absolute().parent}")
     if path.is_dir():
         raise UsageError(f"--to {path}: that is a folder")
-    if ending == ".svg":
-        from .svg import write_svg
-
-        return write_svg
-    if ending in (".gif", ".mp4"):
-        from . import rastering
-
-        return rastering.gif_writer() if ending == ".gif" else rastering.mp4_writer()
-    raise UsageError(f"--to {path}: expected a name that ends in .svg, .gif or .mp4")
+    if ending not in (".gif", ".mp4"):
+        raise UsageError(f"--to {path}: expected a name that ends in .gif or .mp4")
+    try:
+        from .rastering import write_gif, write_mp4
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"GIF and MP4 need {error.name}, which is not installed: pip install 'operant-rl[play]'"
+        ) from None
+    return write_gif if ending == ".gif" else write_mp4
 
 
 def moments_of(episodes: Episodes, steps_a_frame: float, most_steps: int) -> Iterator[Moment]:

@@ -1,21 +1,20 @@
-"""Films as pixels: GIF by Pillow, MP4 by the ffmpeg that is installed."""
+"""Films as pixels: GIF by Pillow, MP4 by imageio."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import imageio_ffmpeg
 import numpy as np
+from imageio import v2 as imageio
+from PIL import Image, ImageDraw, ImageFont
 
 from ...shared.episodes.scene import Frame, Points, Scene, Shape
-from ...shared.errors import UsageError
-from ...shared.text.harmless import harmless, one_line
+from ...shared.text.harmless import harmless
 from .dots import paths_of
-from .film import HEAD, Film, Write
+from .film import HEAD, Film
 from .looks import look_of
 from .projection import Projection
 
@@ -24,40 +23,13 @@ LINE_WIDTH, TEXT_SIZE = 1.5, 13
 END_MS = 1000  # that the last frame of a GIF stays
 
 
-def gif_writer() -> Write:
-    """Raises UsageError where Pillow is not installed."""
-    import_pillow()
-    return write_gif
-
-
-def mp4_writer() -> Write:
-    """Raises UsageError where Pillow or ffmpeg is not installed."""
-    import_pillow()
-    if not shutil.which("ffmpeg"):
-        raise UsageError(
-            "--to FILE.mp4 needs ffmpeg, which is not on PATH; --to FILE.gif works without it"
-        )
-    return write_mp4
-
-
-def import_pillow() -> Any:
-    """The modules Image, ImageDraw and ImageFont. Raises UsageError."""
-    try:
-        from PIL import Image, ImageDraw, ImageFont
-    except ModuleNotFoundError:
-        raise UsageError(
-            "Pillow is not installed: pip install 'operant-rl[play]'; .svg works without it"
-        ) from None
-    return Image, ImageDraw, ImageFont
-
-
 def write_gif(path: Path, film: Film) -> None:
     """Raises OSError."""
     timed = _timed(pictures(film), film.fps)
     next(timed).save(path, "GIF", save_all=True, append_images=timed, loop=0)
 
 
-def _timed(drawn: Iterator[Any], fps: float) -> Iterator[Any]:
+def _timed(drawn: Iterator[Image.Image], fps: float) -> Iterator[Image.Image]:
     """Pictures with how long each stays, as Pillow reads it. GIF counts in hundredths of a second:
     what one frame loses by that, a later one gains.
     """
@@ -72,48 +44,39 @@ def _timed(drawn: Iterator[Any], fps: float) -> Iterator[Any]:
 
 
 def write_mp4(path: Path, film: Film) -> None:
-    """Raises UsageError with what ffmpeg says, or OSError."""
-    drawn = pictures(film)
-    first = next(drawn)
-    command = [
-        "ffmpeg", "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24",
-        "-s", f"{first.width}x{first.height}", "-r", f"{film.fps:g}", "-i", "-",
-        # Both sides even, as most encoders want them.
-        "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", "-movflags", "+faststart",
-        str(path.absolute()),
-    ]  # fmt: skip
-    with tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=errors) as ffmpeg:
-            assert ffmpeg.stdin
-            try:
-                for picture in (first, *drawn):
-                    ffmpeg.stdin.write(picture.convert("RGB").tobytes())
-                ffmpeg.stdin.close()
-            except BrokenPipeError:
-                pass  # it says why itself
-        errors.seek(0)
-        reason = one_line(errors.read().decode("utf-8", "replace"), 200)
-    if ffmpeg.returncode or not path.exists():
-        raise UsageError(f"ffmpeg ended with code {ffmpeg.returncode}: {reason or 'no message'}")
+    """Raises OSError, also if ffmpeg could not finish the file; ffmpeg prints why."""
+    writer: Any = imageio.get_writer(
+        path, fps=film.fps, macro_block_size=2, ffmpeg_log_level="error"
+    )
+    num_written = 0
+    with writer:
+        for picture in pictures(film):
+            writer.append_data(np.asarray(picture))
+            num_written += 1
+    try:
+        num_frames, _ = imageio_ffmpeg.count_frames_and_secs(str(path))
+    except RuntimeError:
+        num_frames = 0
+    if num_frames != num_written:
+        raise OSError(f"ffmpeg wrote {num_frames} of {num_written} frames")
 
 
-def pictures(film: Film) -> Iterator[Any]:
-    """Every moment with its caption as a picture of Pillow's."""
-    image, _, _ = import_pillow()
+def pictures(film: Film) -> Iterator[Image.Image]:
+    """Every moment with its caption. Width and height are even, as MP4 needs them."""
+    width, height = film.size
+    size = width + width % 2, height + HEAD + height % 2
     for view, caption in film.shots:
-        body = image.fromarray(view.pixels) if isinstance(view, Frame) else _drawn(view, film)
-        width, height = film.size
-        whole = image.new("RGB", (width, height + HEAD), film.background)
+        body = Image.fromarray(view.pixels) if isinstance(view, Frame) else _drawn(view, film)
+        whole = Image.new("RGB", size, film.background)
         whole.paste(body, (0, HEAD))
         _write(whole, (10, 5), harmless(caption), film.colors["text"], 1)
         yield whole
 
 
-def _drawn(scene: Scene, film: Film) -> Any:
-    image, draw_on, _ = import_pillow()
+def _drawn(scene: Scene, film: Film) -> Image.Image:
     width, height = film.size
-    fine = image.new("RGB", (width * FINENESS, height * FINENESS), film.background)
-    drawing, projection = draw_on.Draw(fine), film.projection(scene)
+    fine = Image.new("RGB", (width * FINENESS, height * FINENESS), film.background)
+    drawing, projection = ImageDraw.Draw(fine), film.projection(scene)
     for shape in sorted(scene.shapes, key=lambda shape: shape.kind == "text"):
         color = film.colors.get(look_of(shape).style, film.colors["text"])
         if shape.kind == "text":
@@ -121,7 +84,7 @@ def _drawn(scene: Scene, film: Film) -> Any:
             _write(fine, (x, y - TEXT_SIZE * FINENESS), harmless(shape.text), color, FINENESS)
         else:
             _draw(drawing, shape, projection, color)
-    return fine.resize((width, height), image.Resampling.BOX)
+    return fine.resize((width, height), Image.Resampling.BOX)
 
 
 def _draw(drawing: Any, shape: Shape, projection: Projection, color: str) -> None:
@@ -146,7 +109,8 @@ def strokes(paths: list[Points]) -> Iterator[Points]:
             yield piece[~np.isnan(piece).any(1)]
 
 
-def _write(picture: Any, place: tuple[float, float], words: str, color: str, scale: int) -> None:
-    _, draw_on, fonts = import_pillow()
-    font = fonts.load_default(TEXT_SIZE * scale)
-    draw_on.Draw(picture).text(place, words, fill=color, font=font)
+def _write(
+    picture: Image.Image, place: tuple[float, float], words: str, color: str, scale: int
+) -> None:
+    font = ImageFont.load_default(TEXT_SIZE * scale)
+    ImageDraw.Draw(picture).text(place, words, fill=color, font=font)

@@ -83,7 +83,7 @@ def test_commands_take_it():
     assert "has no checkpoint 11; there are: newest," in error_line(
         "eval", run.id, "--checkpoint", "11"
     )
-    films = (("play", "--to", "best.svg"), ("export", "--to", "onnx", "--output", "best.onnx"))
+    films = (("play", "--to", "best.gif"), ("export", "--to", "onnx", "--output", "best.onnx"))
     for name, *options in films:
         done = command(name, run.id, *options, "--checkpoint", "best", cwd=run.folder)
         assert done.returncode == 0, done.stderr

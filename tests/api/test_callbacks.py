@@ -298,8 +298,8 @@ def test_a_bar_and_videos_come_with_operant(capsys):
     assert run.id in printed
     assert "100%" in printed
     videos = sorted(path.name for path in (run.folder / "videos").iterdir())
-    assert videos == ["env-steps-000000000128.svg", "env-steps-000000000256.svg"]
-    with pytest.raises(operant.UsageError, match=r"ending = 'avi': expected svg, gif or mp4"):
+    assert videos == ["env-steps-000000000128.gif", "env-steps-000000000256.gif"]
+    with pytest.raises(operant.UsageError, match=r"ending = 'avi': expected gif or mp4"):
         operant.RecordVideo(1, ending="avi")
 
 

@@ -8,15 +8,10 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
-import numpy as np
 import pytest
 from command_line import PATIENCE_S, error_line, operant, operant_json
-from PIL import Image
 
-from operant.monitor import raster
-from operant.monitor.raster import PngScreen
 from operant.monitor.session.settings import Settings, save_settings, settings_path
-from operant.shared.errors import UsageError
 from operant.shared.processes.lock import RunLock
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -97,31 +92,12 @@ def test_snapshot_writes_what_the_screen_shows(session, tmp_path):
         assert words in text
 
 
-def test_a_snapshot_as_png_has_the_cells_of_the_screen(session, tmp_path):
-    path = tmp_path / "picture.png"
-    done = operant("snapshot", session.run.id, "--to", str(path), "--size", "90x30")
-    assert done.returncode == 0, done.stderr
-    with Image.open(path) as picture:
-        cell = PngScreen()
-        assert picture.size == (90 * cell.width, 30 * cell.height)
-        pixels = np.asarray(picture.convert("RGB")).reshape(30, cell.height, 90, cell.width, 3)
-    head = pixels[0, :, 1 : 1 + len(session.run.id)]  # the run's name
-    assert (head.max(axis=(0, 2, 3)) > 200).all()
-    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
-
-
-def test_without_a_known_font_png_is_refused_in_one_line(monkeypatch):
-    monkeypatch.setattr(raster, "FONTS", (("no-such-font.ttf", "no-such-font.ttf"),))
-    with pytest.raises(UsageError, match=r"one of the fonts no; \.svg works without it"):
-        PngScreen()
-
-
 def test_another_run_can_be_drawn_beside_it(session, tmp_path):
     run, lock = create_run("other", {}, rank=0)
     other = RunSession(run, lock, publish_interval_s=100.0)
     other.metrics.publish({"episode/return": 1.0}, 1, 100)
     path = tmp_path / "picture.svg"
-    arguments = ("--to", str(path), "--reference", "other", "--size", "120x40")
+    arguments = ("--to", str(path), "--beside", "other", "--size", "120x40")
     assert operant("snapshot", session.run.id, *arguments).returncode == 0
     text = "".join(ElementTree.parse(path).getroot().itertext())
     assert run.id in text
@@ -153,7 +129,7 @@ def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
         (("monitor", "--rank", "0"), "--rank needs a run of this machine"),
         (("monitor", "air:", "--rank", "0"), "--rank needs a run of this machine"),
         (("monitor", "--once", "--rank", "0"), "excludes --once and --json"),
-        (("snapshot", "--to", "a.gif"), "ends in .svg or .png"),
+        (("snapshot", "--to", "a.gif"), "ends in .svg"),
         (("snapshot", "--to", "a.svg", "--size", "big"), "120x40"),
         (("snapshot", "--to", "a.svg", "--size", "5x5"), "not between"),
         (("snapshot", "--to", "a.svg", "--theme", "pink"), "there are dark"),

@@ -47,7 +47,7 @@ def test_an_unknown_command_is_answered_with_the_nearest():
     ("arguments", "what"),
     [
         *((f"{name}|", "RUN") for name in ("monitor", "eval", "stop", "rm", "status", "trace")),
-        ("play||--to|episode.svg", "RUN"),
+        ("play||--to|episode.gif", "RUN"),
         ("rm|a||b|--yes", "RUN"),
         ("train|", "CONFIG"),
         ("sweep|", "CONFIG"),
@@ -136,9 +136,9 @@ def test_unknown_and_ambiguous_runs_are_one_line(finished_run):
         (["export", "far:x", "--to", "csv"], "export x"),
         (["rename", "far:x", "y"], "rename x"),
         (["rm", "far:x"], "rm x"),
-        (["play", "far:x", "--to", "a.svg"], "play x"),
+        (["play", "far:x", "--to", "a.gif"], "play x"),
         (["train", "--resume", "far:x"], "train --resume x"),
-        (["snapshot", "--to", "a.svg", "--reference", "far:x"], "snapshot --reference x"),
+        (["snapshot", "--to", "a.svg", "--beside", "far:x"], "snapshot --beside x"),
     ],
 )
 @pytest.mark.usefixtures("finished_run")

@@ -228,7 +228,7 @@ def test_a_picture_of_the_screen_waits_for_the_file(make_session):
     folder.write(
         "images", "shot", 1, ".png", picture_bytes(np.full((8, 8, 3), (200, 16, 16), np.uint8))
     )
-    assert b"#cc1414" in picture(session.run, SIZE).lower()  # 200 and 16, in steps of 8
+    assert "#cc1414" in picture(session.run, SIZE).lower()  # 200 and 16, in steps of 8
 
 
 # What the monitor asks a terminal when a picture is enlarged, and what terminals answer.

@@ -1,19 +1,22 @@
-"""The pictures of the documents; `make pictures` writes them. It needs Pillow, and Linux's fonts.
+"""The pictures of the documents; `make pictures` writes them. It needs Chromium.
 
 Trains three runs on CartPole, a few seconds each, in a home of its own, and shows them as the
-monitor does. `play.svg` is a policy that comes with operant. The policies of `grid.svg` and
-`marine-nav.svg` train for much longer: their commands are on their pages.
+monitor does. `play.gif` is a policy that comes with operant. The policies of `grid.gif` and
+`marine-nav.gif` train for much longer: their commands are on their pages.
 """
 
 from __future__ import annotations
 
 import asyncio
-import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from browser import BROWSER
+from PIL import Image
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 RUNS = {"first": "2.5e-3", "careful": "1e-3", "timid": "3e-4"}  # and their learning rates
@@ -22,25 +25,24 @@ SNAPSHOTS = {
     "monitor-chart.svg": "--size 100x28 --press enter,s,comma,comma,comma",
     "monitor-panes.svg": "--size 120x32 --press 1",
     "monitor-light.svg": "--size 100x30 --theme light",
-    "monitor-runs.svg": "--size 120x34 --beside careful --beside timid --reference first",
+    "monitor-runs.svg": "--size 120x34 --beside careful --beside timid --press escape,p,enter",
 }
 MOVING, SIZE, NUM_FRAMES, FRAME_S, LAST_S = "monitor.gif", (96, 28), 32, 0.25, 3.0
+WIDTH = 1056  # pixels of the moving picture
 
 
 def operant(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "operant", *arguments], check=True)
 
 
-async def replayed(name: str) -> list[bytes]:
-    """PNG files of the monitor while it replays a run."""
+async def replayed(name: str) -> list[str]:
+    """SVG files of the monitor while it replays a run."""
     from operant.monitor.app import MonitorApp
-    from operant.monitor.picture import DRAWINGS
     from operant.monitor.screens.run_screen import RunScreen
     from operant.monitor.session.settings import Settings
     from operant.monitor.widgets.time_slider import TimeSlider
     from operant.shared.runs.find_runs import find_run
 
-    draw = DRAWINGS[".png"]()
     app = MonitorApp(find_run(name), settings=Settings(), is_readonly=True)
     frames = []
     async with app.run_test(size=SIZE) as pilot:
@@ -50,14 +52,26 @@ async def replayed(name: str) -> list[bytes]:
         for number in range(1, NUM_FRAMES + 1):
             slider.share = (number / NUM_FRAMES) ** 2  # most happens at the start
             await pilot.pause(0.1)
-            frames.append(draw(app))
+            frames.append(app.export_screenshot(title="operant monitor"))
     return frames
 
 
-def write_gif(path: Path, frames: list[bytes]) -> None:
-    from PIL import Image
+def rastered(svg: str, folder: Path) -> Image.Image:
+    """The picture that Chromium makes of `svg`."""
+    assert BROWSER
+    file, picture = folder / "frame.svg", folder / "frame.png"
+    file.write_text(svg, "utf-8")
+    size = re.search(r'viewBox="0 0 (\S+) ([^"]+)"', svg)
+    assert size
+    height = round(WIDTH * float(size[2]) / float(size[1]))
+    subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                    f"--user-data-dir={folder / 'profile'}", f"--window-size={WIDTH},{height}",
+                    f"--screenshot={picture}", file.as_uri()],
+                   check=True, stderr=subprocess.DEVNULL)  # fmt: skip
+    return Image.open(picture).convert("RGB")
 
-    images = [Image.open(io.BytesIO(frame)).convert("RGB") for frame in frames]
+
+def write_gif(path: Path, images: list[Image.Image]) -> None:
     palette = images[-1].quantize(48)
     first, *others = [each.quantize(palette=palette, dither=Image.Dither.NONE) for each in images]
     durations = [FRAME_S * 1000] * len(others) + [LAST_S * 1000]
@@ -67,13 +81,14 @@ def write_gif(path: Path, frames: list[bytes]) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"OPERANT_HOME": home, "XDG_CONFIG_HOME": home}
-        operant("play", "acrobot", "--trained", "--to", str(PICTURES / "play.svg"))
+        operant("play", "acrobot", "--trained", "--to", str(PICTURES / "play.gif"))
         for name, rate in RUNS.items():
             operant("train", "cart_pole_ppo", "--name", name, "--set", "total_env_steps=600_000",
                     "--set", f"ppo.learning_rate={rate}")  # fmt: skip
         for name, options in SNAPSHOTS.items():
             operant("snapshot", "first", "--to", str(PICTURES / name), *options.split())
-        write_gif(PICTURES / MOVING, asyncio.run(replayed("first")))
+        frames = asyncio.run(replayed("first"))
+        write_gif(PICTURES / MOVING, [rastered(frame, Path(home)) for frame in frames])
 
 
 if __name__ == "__main__":

@@ -111,10 +111,8 @@ def content_of(file: MediaFile) -> Content:
             if ending in _TABLES:
                 return _table(opened.read(MAX_TABLE_BYTES + 1))
     except ModuleNotFoundError:
-        return "pictures need Pillow: pip install 'operant-rl[media]'"
-    except FileNotFoundError as error:
-        if error.filename == "ffmpeg":
-            return f"{ending} files need ffmpeg, which is not on PATH: {file.path}"
+        return "pictures and videos need packages: pip install 'operant-rl[play]'"
+    except FileNotFoundError:
         return f"{file.path.name} is gone"
     except Exception as error:  # whatever the bytes make a decoder raise
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -168,9 +166,13 @@ def _picture(file: Any) -> Pixels:
 
 
 def _first_frame(descriptor: int) -> bytes:
-    """As a PNG file. Raises FileNotFoundError without ffmpeg, and ValueError with what it says."""
+    """A PNG file. Raises ModuleNotFoundError without imageio, and ValueError with the error of
+    ffmpeg.
+    """
+    from imageio_ffmpeg import get_ffmpeg_exe
+
     command = [
-        "ffmpeg", "-v", "error", "-nostdin", "-protocol_whitelist", "file,pipe",
+        get_ffmpeg_exe(), "-v", "error", "-nostdin", "-protocol_whitelist", "file,pipe",
         "-i", f"/dev/fd/{descriptor}", "-frames:v", "1",
         "-vf", f"scale='min({LONGEST_SIDE},iw)':-2", "-f", "image2pipe", "-c:v", "png", "-",
     ]  # fmt: skip

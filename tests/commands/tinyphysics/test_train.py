@@ -55,7 +55,7 @@ def test_a_run_of_relative_paths_says_elsewhere_where_it_began(tmp_path, monkeyp
     assert "no model at model.onnx" in told
     assert told.endswith(f"; the run began in {tmp_path / 'here'}\n")
     assert "began in" not in error_line("train", "--resume", run, "--set", "ppo.gama=1")
-    assert f"began in {tmp_path / 'here'}" in error_line("play", run, "--to", "one.svg")
+    assert f"began in {tmp_path / 'here'}" in error_line("play", run, "--to", "one.gif")
     monkeypatch.chdir(tmp_path / "here")
     assert operant("train", "--resume", run, *more).returncode == 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
+from imageio import v2 as imageio
 
 import operant
 from operant.monitor.render.table import Table
@@ -139,10 +140,10 @@ def test_a_picture_that_cannot_be_drawn_is_one_line(run, data, why, recwarn):
     assert not recwarn.list
 
 
-def test_without_pillow_the_line_says_what_to_install(run, monkeypatch):
+def test_without_a_package_the_line_says_what_to_install(run, monkeypatch):
     write(run, "a", picture_bytes(RED))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert content(run) == "pictures need Pillow: pip install 'operant-rl[media]'"
+    assert content(run) == "pictures and videos need packages: pip install 'operant-rl[play]'"
 
 
 def test_a_table_of_a_loop_comes_with_its_cells(run):
@@ -195,10 +196,20 @@ def test_recorded_episodes_are_listed_by_iteration_and_read_within_bounds(run, m
     assert "cannot be drawn" in content_of(file)
 
 
-def test_videos_need_ffmpeg(run, monkeypatch, tmp_path):
-    path = write(run, "film", b"a film", "videos", ending=".mp4")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert content(run) == f".mp4 files need ffmpeg, which is not on PATH: {path}"
+def test_the_first_frame_of_a_film_is_drawn(run, tmp_path):
+    with imageio.get_writer(tmp_path / "film.mp4", macro_block_size=2) as film:
+        for level in (40, 200):
+            film.append_data(np.full((16, 32, 3), level, np.uint8))
+    write(run, "film", (tmp_path / "film.mp4").read_bytes(), "videos", ending=".mp4")
+    frame = content(run)
+    assert frame.shape == (16, 32, 3)
+    assert abs(frame.mean() - 40) < 3
+
+
+def test_a_film_is_read_by_its_descriptor_and_an_error_of_ffmpeg_is_one_line(
+    run, monkeypatch, tmp_path
+):
+    write(run, "film", b"a film", "videos", ending=".mp4")
     picture = tmp_path / "frame.png"
     picture.write_bytes(picture_bytes(RED))
     # It gives the frame only where it can read what the run has.
@@ -209,6 +220,7 @@ def test_videos_need_ffmpeg(run, monkeypatch, tmp_path):
         f"sys.stdout.buffer.write(open({str(picture)!r}, 'rb').read())\n"
     )
     program.chmod(0o700)
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", str(program))
     assert np.array_equal(content(run), RED)
     program.write_text(f"#!{sys.executable}\nimport sys\nsys.exit('moov atom not found')\n")
     assert content(run) == "film-00000000.mp4 cannot be drawn: moov atom not found"
