@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .player import Player
 
-QUIT = ("q", "Q", "\x03")  # the last is Ctrl-C, which a raw terminal gives as a key
+QUIT = ("q", "\x03")  # the last is Ctrl-C, which a raw terminal gives as a key
 _ACTIONS: dict[str, Callable[[Player], None]] = {
     " ": Player.pause,
     "+": lambda player: player.change_speed(2),
@@ -15,12 +15,11 @@ _ACTIONS: dict[str, Callable[[Player], None]] = {
     "p": lambda player: player.go_to(player.number - 1),
     "r": lambda player: player.go_to(player.number),
     "s": lambda player: player.go_to(0, player.seed + 1),
-    "S": lambda player: player.go_to(0, max(0, player.seed - 1)),
     ".": Player.single_step,
     "\t": lambda player: player.select(1),
     "\x1b[Z": lambda player: player.select(-1),
 }
-_SAME = {"=": "+", "_": "-", "\x1b[C": ".", "\x1b[A": "+", "\x1b[B": "-", "N": "n", "P": "p"}
+_SAME = {"=": "+", "\x1b[C": ".", "\x1b[A": "+", "\x1b[B": "-"}
 HINTS = (
     ("space", "pause"), ("+ -", "speed"), ("n p", "episode"), ("s", "seed"), (".", "step"),
     ("q", "quit"),

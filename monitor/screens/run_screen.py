@@ -62,12 +62,8 @@ class RunScreen(MonitorScreen):
         Binding("0", "reset", "charts as they come; again: the panes"),
         Binding("space", "pause", "pause and go on; play the replay"),
         Binding("r", "replay", "replay: the run as it was"),
-        Binding("e", "edit('note')", "edit the run's note"),
-        Binding("E", "edit('tags')", "edit the run's tags"),
-        Binding("n", "show_rank(1)", "charts of the next, the previous rank", tooltip="next rank"),
-        Binding(
-            "N", "show_rank(-1)", "charts of the next, the previous rank", tooltip="previous rank"
-        ),
+        Binding("e", "edit", "edit the run's note"),
+        Binding("n", "next_rank", "charts of the next rank"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
         Binding("T", "ask('trace')", "ask the trainer for a trace of an iteration"),
@@ -283,7 +279,7 @@ class RunScreen(MonitorScreen):
             slider.share = 1.0
             self._panes.grid.focus()
 
-    def action_show_rank(self, steps: int) -> None:
+    def action_next_rank(self) -> None:
         """Draw the charts of another rank; all numbers in the head stay the run's."""
         if self._looked is None:
             return
@@ -292,12 +288,12 @@ class RunScreen(MonitorScreen):
             self.notify("the run is one process", timeout=2)
         else:
             place = ranks.index(self._source.rank) if self._source.rank in ranks else 0
-            if not self._source.show_rank(ranks[(place + steps) % len(ranks)] or 0):
+            if not self._source.show_rank(ranks[(place + 1) % len(ranks)] or 0):
                 self.notify("charts of other ranks are drawn on the run's machine", timeout=2)
 
-    def action_edit(self, what: str) -> None:
+    def action_edit(self) -> None:
         if self._looked:
-            self.post_message(self.NotesWanted(self.run, self._looked.view.notes, what))
+            self.post_message(self.NotesWanted(self.run, self._looked.view.notes))
 
     def action_ask(self, request: str) -> None:
         self.post_message(self.Asked(self.run, request))

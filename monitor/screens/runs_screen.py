@@ -60,11 +60,9 @@ class RunsScreen(PollingScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter by words and values"),
-        Binding("s", "sort", "sort by a column (or click it), metric or value"),
-        Binding("S", "reverse", "sort the other way round"),
+        Binding("s", "sort", "sort by a column, metric or value; again: reversed"),
         Binding("w", "sweep", "the sweep of the selected run, or the newest"),
-        Binding("e", "edit('note')", "edit the run's note"),
-        Binding("E", "edit('tags')", "edit the run's tags"),
+        Binding("e", "edit", "edit the run's note"),
         Binding("v", "group", "group runs by seeds, or by any value"),
         Binding("escape", "clear", "drop the filter, or else unmark all"),
     ]
@@ -231,14 +229,14 @@ class RunsScreen(PollingScreen):
     def action_filter(self) -> None:
         self.query_one(FilterLine).open(self._filter.text)
 
-    def action_edit(self, what: str) -> None:
+    def action_edit(self) -> None:
         if self.session.grouped_by:
-            self.notify("notes and tags are of single runs: v enter", timeout=3)
+            self.notify("notes are of single runs: v enter", timeout=3)
             return
         selected = self.query_one(RunsTable).selected
         for row in self._view.rows if self._view else ():
             if row.run == selected:
-                self.post_message(self.NotesWanted(row.run, row.notes, what))
+                self.post_message(self.NotesWanted(row.run, row.notes))
 
     def action_sort(self) -> None:
         """Ask by what; the column after the one it is has the `enter`."""
@@ -251,9 +249,6 @@ class RunsScreen(PollingScreen):
         if self._view:
             self._ask(_GROUP, group_choices(self._view.rows, self.session.grouped_by))
             self._grouper.groups(self._view.rows, NAME)  # what most choose, and takes longest
-
-    def action_reverse(self) -> None:
-        self.sort_by(self.settings.order)
 
     def action_clear(self) -> None:
         if self._filter.text:

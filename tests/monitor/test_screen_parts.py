@@ -138,7 +138,7 @@ def test_a_failure_tells_its_whole_traceback_last():
 
 
 def test_resetting_charts_keeps_the_axis_and_the_filter():
-    options = ChartOptions("iterations", words=("loss",)).with_smoothing(2)
+    options = ChartOptions("iterations", smoothing=2, words=("loss",))
     options = options.with_log_toggled("y", "a").with_log_toggled("x", "a")
     assert options.reset() == ChartOptions("iterations", words=("loss",))
     assert options.with_log_toggled("y", "a").log_y == frozenset()
