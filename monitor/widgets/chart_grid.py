@@ -14,9 +14,8 @@ from ...shared import Event
 from ..charts.chart import draw_chart
 from ..charts.grid_layout import GridLayout
 from ..charts.grid_shape import Cell
-from ..charts.headings import draw_heading
 from ..charts.options import ChartOptions
-from ..charts.sections import Section
+from ..charts.sections import Section, draw_heading
 from ..charts.shown_run import Watched
 from ..charts.x_axis import XWindow
 from ..render.lines import Line, boxed
