@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from playing import CountedEpisodes
 
-from operant.monitor.play.keys import press
-from operant.monitor.play.player import FASTEST, HOLD_S, SLOWEST, Player
+from operant.monitor.play.player import FASTEST, HOLD_S, SLOWEST, Player, press
 
 
 def after(num_frames: int, **options) -> tuple[Player, CountedEpisodes]:
