@@ -14,7 +14,7 @@ from textual.reactive import var
 
 from ...shared.runs.run_folder import Run
 from ..charts.shown_run import Look
-from ..panels.failure import failure_events
+from ..panels.event_lines import failure_events
 from ..panels.hints import hint_of
 from ..panels.pane_layout import PANES
 from ..runs.machine.gpu_load import GpuLoad

@@ -14,7 +14,7 @@ from views import NOON_NS, SCHEMA, make_history, make_view, training_curves
 
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import NUM_LOOKS, assigned_looks
-from operant.monitor.panels.failure import failure_events
+from operant.monitor.panels.event_lines import failure_events
 from operant.monitor.panels.pane_layout import PANES, shown_panes, toggled
 from operant.monitor.panels.phases import phases_over_time, recent_phases
 from operant.monitor.panels.publish_cost import publish_cost
