@@ -15,7 +15,7 @@ from ..charts.shown_run import assigned_looks
 from ..runs.list.choices import Choice
 from ..runs.list.comparison import MAX_RUNS, Comparison
 from ..runs.list.group_source import WatchedGroup
-from ..runs.list.list_filter import ListFilter
+from ..runs.list.run_filter import ListFilter
 from ..runs.list.run_groups import NAME, RunGroup, RunGrouper, group_choices
 from ..runs.list.run_order import order_choices, ordered, shown_value
 from ..runs.list.run_values import known_names
@@ -25,9 +25,8 @@ from ..widgets.choice_line import ChoiceLine
 from ..widgets.filter_line import FilterLine
 from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
-from ..widgets.machine_lines import MachineLines
 from ..widgets.row_list import RowList
-from ..widgets.runs_head import RunsHead
+from ..widgets.runs_head import MachineLines, RunsHead
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import PollingScreen
 from .sweep_screen import SweepScreen
