@@ -88,6 +88,8 @@ def command(
     for option, given in of_groups.items():
         if given and not group_by:
             raise UsageError(f"--{option} needs --group-by, as in `operant runs --group-by name`")
+    if of_groups["at"] and hosts:
+        raise UsageError("--at reads the rows of this machine's runs: it excludes --host")
     from ..shared.runs.find_runs import list_runs, no_runs_text
     from ..shared.runs.status import status_in_list
     from .helpers.output import print_json, print_line, warn

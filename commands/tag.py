@@ -17,8 +17,7 @@ from .helpers.choosing_a_run import run_here
 def command(run: str, tags: tuple[str, ...], remove: bool) -> None:
     """Add tags to RUN. Without a TAG: print its tags.
 
-    A tag is one word. The filter `tag:baseline` of the monitor's list shows the runs with that tag;
-    `E` edits a run's tags.
+    A tag is one word. The filter `tag:baseline` of the monitor's list shows the runs with that tag.
     """
     from ..shared.runs.run_notes import RunNotes, change_notes
     from .helpers.output import print_line

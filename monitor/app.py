@@ -27,7 +27,7 @@ from .screens.dialog import Dialog
 from .screens.group_screen import GroupScreen
 from .screens.help_screen import HelpScreen
 from .screens.monitor_screen import MonitorScreen
-from .screens.noting import note_dialog, tags_dialog, why_not
+from .screens.noting import NoteDialog, why_not
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
@@ -177,8 +177,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if reason := why_not(message.run, self.is_readonly):
             self.notify(reason, severity="warning", markup=False)
         else:
-            dialog = note_dialog if message.what == "note" else tags_dialog
-            self.push_screen(dialog(message.run, message.notes))
+            self.push_screen(NoteDialog(message.run, message.notes))
 
     def on_run_screen_alarmed(self) -> None:
         if self.session.settings.bell:

@@ -86,7 +86,7 @@ FOREIGN = {
     "HISTORY1", "OPERANT_EVENT_KIND", "OPERANT_EVENT_TEXT", "lunar_lander_continuous",
 }  # fmt: skip
 FILE_ENDINGS = ("csv", "gz", "json", "jsonl", "log", "md", "npz", "onnx", "parquet", "pt", "py",
-                "sqlite", "svg", "toml", "zip")  # fmt: skip
+                "gif", "sqlite", "svg", "toml", "zip")  # fmt: skip
 OURS = [
     *ROOT.glob("*.py"),
     *(path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))),

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...monitor.charts.charted_metrics import RETURN
-from ...monitor.remote.run_elsewhere import RunElsewhere
 from ...monitor.render.formatting import UNKNOWN, format_count, format_relative, format_value
 from ...monitor.runs.list.group_statistics import (
     SPREAD_WORDS,
     SPREADS,
-    Floats,
     Middle,
     Spread,
     interval_text,
@@ -28,8 +25,6 @@ from ...shared.errors import PageError, UsageError, nearest
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import json_value
 from .tables import Column
-
-CONNECTIONS = 4  # to other machines, at the same time
 
 
 class GroupStatistics(NamedTuple):
@@ -91,7 +86,7 @@ def group_statistics(
     main metric. `baseline` is the label of a group, or the name or id of a run. With `env_steps`,
     the values are those at that step, and the groups lack the runs that have not reached it.
 
-    Raises UsageError if no run or group has a name, OperantError if a machine cannot be asked.
+    Raises UsageError if no run or group has a name.
     """
     known = known_names(rows)
     keys = [NAME] if by == NAME else known.config_keys(by)
@@ -162,10 +157,14 @@ def _rows_at(env_steps: float, rows: Sequence[RunRow], metrics: set[str]) -> dic
     """Those of `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
     last ones that were written up to that step.
     """
+    from ...monitor.export.rows import columns_of
 
     def at(row: RunRow) -> RunRow:
         assert row.status
-        columns = _columns(row.run, metrics)
+        try:
+            columns = columns_of(row.run, metrics)
+        except (PageError, OSError):
+            columns = {}  # there is nothing to read
         steps = columns.get("env_steps", np.zeros(0))
         places = {
             name: known[-1]
@@ -177,25 +176,7 @@ def _rows_at(env_steps: float, rows: Sequence[RunRow], metrics: set[str]) -> dic
         return replace(row, status=replace(row.status, metrics=values, env_steps=seen))
 
     due = [row for row in rows if row.status and (row.status.env_steps or 0) >= env_steps]
-    with ThreadPoolExecutor(CONNECTIONS) as pool:
-        return {row.run: row for row in pool.map(at, due)}
-
-
-def _columns(run: Run, metrics: set[str]) -> dict[str, Floats]:
-    """These metrics of a run and its env steps, row by row; of a run on another machine, what its
-    page keeps. Empty if there is nothing to read.
-    """
-    from ...monitor.export.rows import columns_of
-    from ...monitor.remote.remote_run import RemoteRun
-
-    if isinstance(run, RunElsewhere):
-        history = RemoteRun(run.remote).history_once()
-        steps = {"env_steps": history.env_steps.astype(np.float64)}
-        return steps | {name: history.series(name).mean for name in metrics}
-    try:
-        return columns_of(run, metrics)
-    except (PageError, OSError):
-        return {}
+    return {row.run: at(row) for row in due}
 
 
 def _baseline(groups: Sequence[RunGroup], wanted: str) -> RunGroup:

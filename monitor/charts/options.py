@@ -40,9 +40,9 @@ class ChartOptions:
         """All values of metric `name` on the vertical axis, or what most of the curve needs."""
         return replace(self, full_y=self.full_y ^ {name})
 
-    def with_smoothing(self, steps: int) -> ChartOptions:
-        """Stronger by so many steps, or weaker."""
-        return replace(self, smoothing=min(max(self.smoothing + steps, 0), len(STRENGTHS) - 1))
+    def with_more_smoothing(self) -> ChartOptions:
+        """The next strength; none after the strongest."""
+        return replace(self, smoothing=(self.smoothing + 1) % len(STRENGTHS))
 
     def with_next_count(self) -> ChartOptions:
         """The next thing to count on the horizontal axis, all of it shown."""

@@ -1,5 +1,5 @@
 """Charts by the groups of their metrics, those that are pinned before all, those that are hidden
-at the end.
+at the end; and the line above each group.
 """
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...shared import Metric
+from ..render.formatting import counted
+from ..render.lines import Line, fit, line_width
 from .arrangement import Arrangement
 
 # Charts that are found without groups, what people look at first in front.
 MAX_UNGROUPED = 24
 PINNED, HIDDEN, ALL = "*pinned", "*hidden", "*"
+_WAYS = "[ ] other groups"
 
 
 class Section(NamedTuple):
@@ -89,3 +92,30 @@ def _placed(
             sections.append(section)
             places += metrics if section.is_open else metrics[:1]
     return sections, places
+
+
+def draw_heading(section: Section, width: int, has_keys: bool = False) -> Line:
+    """`▾ loss  12 charts ───`; with the keys for it where they go to one of its charts."""
+    style = "focus" if has_keys else "text"
+    is_hidden = section.key == HIDDEN
+    count = f"{section.num_charts} hidden" if is_hidden else section.title
+    line: Line = [("▾ " if section.is_open else "▸ ", style), (_fit_to(count, width - 4), style)]
+    number = "" if is_hidden else f"  {counted(section.num_charts, 'chart')}"
+    ways = _ways(section) if has_keys or is_hidden else ""
+    for piece in (number, ways):
+        if line_width(line) + len(piece) + 2 <= width:
+            line.append((piece, "dim"))
+    rule = max(0, width - line_width(line) - 1)
+    return [*line, (f" {'─' * rule}", "focus" if has_keys else "faint")]
+
+
+def _fit_to(text: str, width: int) -> str:
+    """`text` in as many cells as it takes, at most `width`."""
+    return fit(text, max(0, min(len(text), width)))
+
+
+def _ways(section: Section) -> str:
+    if section.key == HIDDEN:
+        hide = "H puts a chart back, " if section.is_open else "c opens, "
+        return f"  {hide}0 shows all"
+    return f"  c {'collapses' if section.is_open else 'opens'}, {_WAYS}"

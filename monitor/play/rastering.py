@@ -45,9 +45,11 @@ def _timed(drawn: Iterator[Image.Image], fps: float) -> Iterator[Image.Image]:
 
 def write_mp4(path: Path, film: Film) -> None:
     """Raises OSError, also if ffmpeg could not finish the file; ffmpeg prints why."""
-    options = {"fps": film.fps, "macro_block_size": 2, "ffmpeg_log_level": "error"}
+    writer: Any = imageio.get_writer(
+        path, fps=film.fps, macro_block_size=2, ffmpeg_log_level="error"
+    )
     num_written = 0
-    with imageio.get_writer(path, **options) as writer:
+    with writer:
         for picture in pictures(film):
             writer.append_data(np.asarray(picture))
             num_written += 1

@@ -9,9 +9,8 @@ from ..render.canvas import Canvas
 from ..render.half_blocks import draw_frame
 from ..render.lines import Line, fit_line, line_width, spread
 from .dots import draw_scene
-from .keys import AGENT_HINT, HINTS
 from .looks import agent_style
-from .player import Player
+from .player import AGENT_HINT, HINTS, Player
 
 SMALLEST = (40, 12)  # columns and rows
 

@@ -13,8 +13,7 @@ from ..render.ascii import needs_ascii
 from ..render.palette import styles_for
 from ..session.session import Session
 from ..session.settings import settings_path
-from .keys import press
-from .player import Player
+from .player import Player, press
 from .screen import screen_lines, too_small
 from .terminal import Terminal
 

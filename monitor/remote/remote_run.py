@@ -7,8 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from ...shared.errors import OperantError, PageError
-from ...shared.page.history import History
+from ...shared.errors import PageError
 from ...shared.page.reader import MetricsReader
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import RunStatus, speed_at, with_numbers
@@ -61,23 +60,6 @@ class RemoteRun:
             self._hang_up()
             raise
         return self._view.status
-
-    def history_once(self) -> History:
-        """The curves that the run's page keeps, without `start`; empty if it has no page. Raises
-        OperantError.
-        """
-        try:
-            self.connect(may_ask=False)
-            assert self._connection
-            for frame in self._connection.frames():
-                self._take(frame)
-                page = read_head(frame.head).page
-                if page is None or not page.is_partial:
-                    return self._view.history
-            raise OperantError(f"lost the connection to {self.name.host}")
-        finally:
-            self._hang_up()
-            self._let_go_of_page()
 
     def start(self) -> None:
         """Follow the stream in a thread until `close`."""

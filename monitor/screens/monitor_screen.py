@@ -19,11 +19,11 @@ class MonitorScreen(Screen[None], inherit_bindings=False):
     """A screen that knows the session."""
 
     class NotesWanted(Message):
-        """Somebody wants to edit the note, or the tags, of `run`, which has `notes` now."""
+        """Somebody wants to edit the note of `run`, which has `notes` now."""
 
-        def __init__(self, run: Run, notes: RunNotes, what: str) -> None:
+        def __init__(self, run: Run, notes: RunNotes) -> None:
             super().__init__()
-            self.run, self.notes, self.what = run, notes, what
+            self.run, self.notes = run, notes
 
     @property
     def session(self) -> Session:

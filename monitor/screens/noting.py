@@ -1,9 +1,7 @@
-"""Notes and tags, written from the monitor into the run's folder."""
+"""A run's note, written from the monitor into the run's folder."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
@@ -21,37 +19,34 @@ from ..widgets.filter_line import Words
 
 ELSEWHERE = "the run is on another machine: its notes are read only from here"
 READ_ONLY = "--readonly: nothing is written from here"
-
-
 _WIDTH = 72
 
 
-class EditDialog(ModalScreen[None], inherit_bindings=False):
-    """Enter gives the text to `save`, which may refuse it with an error of one line; then it stays
-    to be mended. Esc leaves all as it was.
-    """
+class NoteDialog(ModalScreen[None], inherit_bindings=False):
+    """Enter writes the note; if that fails, the dialog stays and says why. Esc changes nothing."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,ctrl+c", "dismiss", "leave it as it was"),
         Binding("enter", "save", "keep it"),
     ]
 
-    def __init__(self, title: str, text: str, save: Callable[[str], object]) -> None:
+    def __init__(self, run: Run, notes: RunNotes) -> None:
         super().__init__()
-        self._title, self._text, self._save = title, text, save
+        self._run, self._notes = run, notes
 
     def compose(self) -> ComposeResult:
         with Vertical(id="edit") as box:
             box.styles.max_width = _WIDTH
-            yield Words(f" {self._title}", "strong", id="edit-title")
-            yield Input(self._text, id="edited", compact=True, select_on_focus=False)
+            title = f" note: {self._notes.name or self._run.id}"
+            yield Words(title, "strong", id="edit-title")
+            yield Input(self._notes.note, id="edited", compact=True, select_on_focus=False)
             yield Words(" enter keeps it, esc leaves it as it was", "dim", id="edit-keys")
             yield Words(style="error", id="edit-error")
 
     def on_mount(self) -> None:
         edited = self.query_one(Input)
         edited.focus()
-        edited.cursor_position = len(self._text)
+        edited.cursor_position = len(self._notes.note)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -62,8 +57,9 @@ class EditDialog(ModalScreen[None], inherit_bindings=False):
             self.dismiss()
 
     def action_save(self) -> None:
+        text = self.query_one(Input).value
         try:
-            self._save(self.query_one(Input).value)
+            change_notes(self._run.folder, lambda notes: replace(notes, note=text))
         except OperantError as error:
             self.query_one("#edit-error", Words).show(f" {error}")
         else:
@@ -75,18 +71,3 @@ def why_not(run: Run, is_readonly: bool) -> str:
     if not run.folder.is_absolute():  # a name alone: that of a run on another machine
         return ELSEWHERE
     return READ_ONLY if is_readonly else ""
-
-
-def note_dialog(run: Run, notes: RunNotes) -> EditDialog:
-    def save(text: str) -> None:
-        change_notes(run.folder, lambda notes: replace(notes, note=text))
-
-    return EditDialog(f"note: {notes.name or run.id}", notes.note, save)
-
-
-def tags_dialog(run: Run, notes: RunNotes) -> EditDialog:
-    def save(text: str) -> None:
-        wanted = [tag.removeprefix("#") for tag in re.split(r"[\s,]+", text.strip()) if tag]
-        change_notes(run.folder, lambda notes: replace(notes, tags=()).with_tags(wanted))
-
-    return EditDialog(f"tags: {notes.name or run.id}", " ".join(notes.tags), save)

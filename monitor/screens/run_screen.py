@@ -14,7 +14,7 @@ from textual.reactive import var
 
 from ...shared.runs.run_folder import Run
 from ..charts.shown_run import Look
-from ..panels.failure import failure_events
+from ..panels.event_lines import failure_events
 from ..panels.hints import hint_of
 from ..panels.pane_layout import PANES
 from ..runs.machine.gpu_load import GpuLoad
@@ -62,8 +62,7 @@ class RunScreen(MonitorScreen):
         Binding("0", "reset", "charts as they come; again: the panes"),
         Binding("space", "pause", "pause and go on; play the replay"),
         Binding("r", "replay", "replay: the run as it was"),
-        Binding("e", "edit('note')", "edit the run's note"),
-        Binding("E", "edit('tags')", "edit the run's tags"),
+        Binding("e", "edit", "edit the run's note"),
         Binding("X", "ask('stop')", "ask the trainer to stop"),
         Binding("C", "ask('checkpoint')", "ask the trainer for a checkpoint"),
         Binding("T", "ask('trace')", "ask the trainer for a trace of an iteration"),
@@ -274,9 +273,9 @@ class RunScreen(MonitorScreen):
             slider.share = 1.0
             self._panes.grid.focus()
 
-    def action_edit(self, what: str) -> None:
+    def action_edit(self) -> None:
         if self._looked:
-            self.post_message(self.NotesWanted(self.run, self._looked.view.notes, what))
+            self.post_message(self.NotesWanted(self.run, self._looked.view.notes))
 
     def action_ask(self, request: str) -> None:
         self.post_message(self.Asked(self.run, request))

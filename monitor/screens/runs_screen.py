@@ -15,7 +15,7 @@ from ..charts.shown_run import assigned_looks
 from ..runs.list.choices import Choice
 from ..runs.list.comparison import MAX_RUNS, Comparison
 from ..runs.list.group_source import WatchedGroup
-from ..runs.list.list_filter import ListFilter
+from ..runs.list.run_filter import ListFilter
 from ..runs.list.run_groups import NAME, RunGroup, RunGrouper, group_choices
 from ..runs.list.run_order import order_choices, ordered, shown_value
 from ..runs.list.run_values import known_names
@@ -25,9 +25,8 @@ from ..widgets.choice_line import ChoiceLine
 from ..widgets.filter_line import FilterLine
 from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
-from ..widgets.machine_lines import MachineLines
 from ..widgets.row_list import RowList
-from ..widgets.runs_head import RunsHead
+from ..widgets.runs_head import MachineLines, RunsHead
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import PollingScreen
 from .sweep_screen import SweepScreen
@@ -60,11 +59,9 @@ class RunsScreen(PollingScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter by words and values"),
-        Binding("s", "sort", "sort by a column (or click it), metric or value"),
-        Binding("S", "reverse", "sort the other way round"),
+        Binding("s", "sort", "sort by a column, metric or value; again: reversed"),
         Binding("w", "sweep", "the sweep of the selected run, or the newest"),
-        Binding("e", "edit('note')", "edit the run's note"),
-        Binding("E", "edit('tags')", "edit the run's tags"),
+        Binding("e", "edit", "edit the run's note"),
         Binding("v", "group", "group runs by seeds, or by any value"),
         Binding("escape", "clear", "drop the filter, or else unmark all"),
     ]
@@ -231,14 +228,14 @@ class RunsScreen(PollingScreen):
     def action_filter(self) -> None:
         self.query_one(FilterLine).open(self._filter.text)
 
-    def action_edit(self, what: str) -> None:
+    def action_edit(self) -> None:
         if self.session.grouped_by:
-            self.notify("notes and tags are of single runs: v enter", timeout=3)
+            self.notify("notes are of single runs: v enter", timeout=3)
             return
         selected = self.query_one(RunsTable).selected
         for row in self._view.rows if self._view else ():
             if row.run == selected:
-                self.post_message(self.NotesWanted(row.run, row.notes, what))
+                self.post_message(self.NotesWanted(row.run, row.notes))
 
     def action_sort(self) -> None:
         """Ask by what; the column after the one it is has the `enter`."""
@@ -251,9 +248,6 @@ class RunsScreen(PollingScreen):
         if self._view:
             self._ask(_GROUP, group_choices(self._view.rows, self.session.grouped_by))
             self._grouper.groups(self._view.rows, NAME)  # what most choose, and takes longest
-
-    def action_reverse(self) -> None:
-        self.sort_by(self.settings.order)
 
     def action_clear(self) -> None:
         if self._filter.text:

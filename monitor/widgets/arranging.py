@@ -11,7 +11,6 @@ from textual.reactive import var
 from ..charts.arrangement import Arrangement
 from ..charts.board import ChartBoard
 from ..charts.grid_layout import GridLayout, grid_layout
-from ..charts.grid_shape import most_columns
 from ..charts.options import ChartOptions
 from ..charts.sections import ALL, HIDDEN, Section, group_of, section_at
 from .pane import Pane
@@ -29,8 +28,7 @@ class Arranging(Pane):
         Binding("c", "collapse", "collapse the group, open it (click)"),
         Binding("P", "pin", "pin the chart to the front, or not"),
         Binding("H", "hide", "hide the chart, or show it again"),
-        Binding("m", "columns(1)", "more, fewer charts in a row", tooltip="more charts in a row"),
-        Binding("M", "columns(-1)", "more, fewer charts in a row", tooltip="fewer charts in a row"),
+        Binding("m", "columns", "more charts in a row, and one after the most"),
     ]
 
     selected: var[int] = var(0, init=False)
@@ -87,11 +85,11 @@ class Arranging(Pane):
             is_hidden = name in arrangement.hidden
             self._say(f"hidden: {name}; 0 shows all" if is_hidden else f"shown again: {name}")
 
-    def action_columns(self, more: int) -> None:
-        shown = self.layout_of_charts().columns
-        wanted = min(max(shown + more, 1), most_columns(self.size.width))
-        if wanted != shown:
-            self._arrange(replace(self.options.arrangement, columns=wanted))
+    def action_columns(self) -> None:
+        arrangement, shown = self.options.arrangement, self.layout_of_charts().columns
+        self._arrange(replace(arrangement, columns=shown + 1))
+        if self.layout_of_charts().columns == shown:
+            self._arrange(replace(arrangement, columns=1))
 
     @property
     def selected_section(self) -> Section | None:

@@ -14,9 +14,8 @@ from ...shared import Event
 from ..charts.chart import draw_chart
 from ..charts.grid_layout import GridLayout
 from ..charts.grid_shape import Cell
-from ..charts.headings import draw_heading
 from ..charts.options import ChartOptions
-from ..charts.sections import Section
+from ..charts.sections import Section, draw_heading
 from ..charts.shown_run import Watched
 from ..charts.x_axis import XWindow
 from ..render.lines import Line, boxed
@@ -31,14 +30,14 @@ class ChartGrid(Arranging):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "move(-1, 0)", "select a chart"),
         Binding("right", "move(1, 0)", "select a chart"),
-        Binding("up,k", "move(0, -1)", "select a chart"),
-        Binding("down,j", "move(0, 1)", "select a chart"),
-        Binding("home,g", "select(0)", "select the first, the last chart"),
-        Binding("end,G", "select(-1)", "select the first, the last chart"),
+        Binding("up", "move(0, -1)", "select a chart"),
+        Binding("down", "move(0, 1)", "select a chart"),
+        Binding("home", "select(0)", "select the first, the last chart"),
+        Binding("end", "select(-1)", "select the first, the last chart"),
         Binding("z", "zoom(1)", "zoom in, out (ctrl+wheel, or drag)", tooltip="zoom in"),
         Binding("Z", "zoom(-1)", "zoom in, out (ctrl+wheel, or drag)", tooltip="zoom out"),
-        Binding("h,shift+left", "pan(-0.25)", "move the zoomed part to the left (drag)"),
-        Binding("l,shift+right", "pan(0.25)", "move the zoomed part to the right (drag)"),
+        Binding("shift+left", "pan(-0.25)", "move the zoomed part to the left (drag)"),
+        Binding("shift+right", "pan(0.25)", "move the zoomed part to the right (drag)"),
         Binding("comma", "cursor(-1)", "cursor: the values there (click)"),
         Binding("full_stop", "cursor(1)", "cursor: the values there (click)"),
         Binding("less_than_sign", "cursor(-10)", "cursor, ten cells at a time"),
@@ -47,8 +46,7 @@ class ChartGrid(Arranging):
         Binding("x", "log('x')", "logarithmic X of the selected chart"),
         Binding("f", "full", "full range of Y of the selected chart"),
         Binding("a", "next_axis", "axis: env steps, iterations, wall or training time"),
-        Binding("s", "smooth(1)", "smooth more, less", tooltip="smooth more"),
-        Binding("S", "smooth(-1)", "smooth more, less", tooltip="smooth less"),
+        Binding("s", "smooth", "smooth more, and not at all after the most"),
         Binding("d", "difference", "differences to the reference"),
     ]
     KEYS = (("z", "zoom"), (",.", "cursor"), ("y", "log"), ("s", "smooth"), ("a", "axis"))
@@ -163,8 +161,8 @@ class ChartGrid(Arranging):
     def action_next_axis(self) -> None:
         self.options = self.options.with_next_count()
 
-    def action_smooth(self, steps: int) -> None:
-        self.options = self.options.with_smoothing(steps)
+    def action_smooth(self) -> None:
+        self.options = self.options.with_more_smoothing()
 
     def action_difference(self) -> None:
         shows_difference = not self.options.shows_difference

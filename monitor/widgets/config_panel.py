@@ -246,12 +246,12 @@ class ConfigPanel(Pane):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll(-1)", "a line up, down"),
-        Binding("down,j", "scroll(1)", "a line up, down"),
+        Binding("up", "scroll(-1)", "a line up, down"),
+        Binding("down", "scroll(1)", "a line up, down"),
         Binding("pageup", "scroll(-10)", "ten lines up, down"),
         Binding("pagedown", "scroll(10)", "ten lines up, down"),
-        Binding("home,g", "scroll(-100000)", "to the top, the bottom"),
-        Binding("end,G", "scroll(100000)", "to the top, the bottom"),
+        Binding("home", "scroll(-100000)", "to the top, the bottom"),
+        Binding("end", "scroll(100000)", "to the top, the bottom"),
     ]
 
     first: var[int] = var(0, init=False)

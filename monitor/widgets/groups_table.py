@@ -196,12 +196,12 @@ class GroupsTable(RowList):
     """A row for each group; in the place of the list of runs while they are grouped."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "select a group"),
-        Binding("down,j", "move(1)", "select a group"),
+        Binding("up", "move(-1)", "select a group"),
+        Binding("down", "move(1)", "select a group"),
         Binding("pageup", "move_pages(-1)", "a page up or down"),
         Binding("pagedown", "move_pages(1)", "a page up or down"),
-        Binding("home,g", "move(-100000)", "the first, the last group"),
-        Binding("end,G", "move(100000)", "the first, the last group"),
+        Binding("home", "move(-100000)", "the first, the last group"),
+        Binding("end", "move(100000)", "the first, the last group"),
         Binding("enter", "open", "open it, with those marked: mean and spread"),
         Binding("space", "mark(False)", "mark: draw its mean beside that of others"),
         Binding("p", "mark(True)", "pin as the reference to compare with"),

@@ -42,12 +42,11 @@ class MediaPanel(Pane):
         Binding("end", "step(100000)", "the first, the newest step"),
         Binding("left_square_bracket", "next_name(-1)", "the picture or table before, after"),
         Binding("right_square_bracket", "next_name(1)", "the picture or table before, after"),
-        Binding("up,k", "scroll(-1)", "rows of a table"),
-        Binding("down,j", "scroll(1)", "rows of a table"),
+        Binding("up", "scroll(-1)", "rows of a table"),
+        Binding("down", "scroll(1)", "rows of a table"),
         Binding("pageup", "scroll(-10)", "ten rows up, down"),
         Binding("pagedown", "scroll(10)", "ten rows up, down"),
-        Binding("s", "sort(1)", "sort a table by the next column"),
-        Binding("S", "sort(0)", "sort a table the other way round"),
+        Binding("s", "sort", "sort a table: by a column, reversed, by the next"),
         Binding("space", "pause", "pause an episode, and go on"),
     ]
     KEYS = (("←→", "step"), ("[]", "next"), ("s", "sort"))
@@ -131,12 +130,12 @@ class MediaPanel(Pane):
         self._top = max(0, min(self._top + rows, len(self._order) - 1))
         self.redraw()
 
-    def action_sort(self, columns: int) -> None:
-        """By the column that many further; the other way round for 0."""
+    def action_sort(self) -> None:
+        """By the same column the other way round, then by the next column."""
         if isinstance(self._content, Table):
-            column, is_reversed = self._sorted_by or (-columns, False)
-            column = (column + columns) % len(self._content.columns)
-            self._sorted_by = column, not columns and not is_reversed
+            column, is_reversed = self._sorted_by or (-1, True)
+            column = (column + is_reversed) % len(self._content.columns)
+            self._sorted_by = column, not is_reversed
             self._sort()
             self.redraw()
 

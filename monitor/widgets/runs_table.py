@@ -21,12 +21,12 @@ class RunsTable(RowList):
     """A row for each run, newest first. The selected run stays selected when others come."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "select a run"),
-        Binding("down,j", "move(1)", "select a run"),
+        Binding("up", "move(-1)", "select a run"),
+        Binding("down", "move(1)", "select a run"),
         Binding("pageup", "move_pages(-1)", "a page up or down"),
         Binding("pagedown", "move_pages(1)", "a page up or down"),
-        Binding("home,g", "move(-100000)", "the first, the last run"),
-        Binding("end,G", "move(100000)", "the first, the last run"),
+        Binding("home", "move(-100000)", "the first, the last run"),
+        Binding("end", "move(100000)", "the first, the last run"),
         Binding("enter", "open", "open it, with those marked"),
         Binding("space", "mark(False)", "mark: draw it on the charts of others"),
         Binding("p", "mark(True)", "pin as the reference to compare with"),

@@ -20,12 +20,12 @@ class ScrollingPane(Pane):
     """Newest lines last. What somebody reads further up stands still while others come."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll(1)", "older and newer lines"),
-        Binding("down,j", "scroll(-1)", "older and newer lines"),
+        Binding("up", "scroll(1)", "older and newer lines"),
+        Binding("down", "scroll(-1)", "older and newer lines"),
         Binding("pageup", "scroll(10)", "ten older, ten newer lines"),
         Binding("pagedown", "scroll(-10)", "ten older, ten newer lines"),
-        Binding("home,g", "scroll(100000)", "the oldest, the newest line"),
-        Binding("end,G", "scroll(-100000)", "the oldest, the newest line"),
+        Binding("home", "scroll(100000)", "the oldest, the newest line"),
+        Binding("end", "scroll(-100000)", "the oldest, the newest line"),
     ]
 
     KEYS: ClassVar[Keys] = (("↑↓", "scroll"),)

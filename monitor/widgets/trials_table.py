@@ -29,12 +29,12 @@ class TrialsTable(Drawing, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "select a trial"),
-        Binding("down,j", "move(1)", "select a trial"),
+        Binding("up", "move(-1)", "select a trial"),
+        Binding("down", "move(1)", "select a trial"),
         Binding("pageup", "move_pages(-1)", "a page up or down"),
         Binding("pagedown", "move_pages(1)", "a page up or down"),
-        Binding("home,g", "move(-100000)", "the first, the last trial"),
-        Binding("end,G", "move(100000)", "the first, the last trial"),
+        Binding("home", "move(-100000)", "the first, the last trial"),
+        Binding("end", "move(100000)", "the first, the last trial"),
         Binding("enter", "open", "open its run"),
         Binding("s", "sort", "by score, or in the order they began"),
         Binding("v", "next_view", "table, history, slices, parallel coordinates"),

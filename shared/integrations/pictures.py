@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import math
+import struct
+import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from ..episodes.png import animated_png, png
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_VALUES = 64 << 20  # of one picture or video, before it is compressed
 MAX_DIMENSIONS = 32
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_COLOUR_TYPES = {1: 0, 3: 2, 4: 6}  # grey, RGB, RGBA
 
 
 def picture_bytes(picture: Any, channels_first: bool | None = None) -> bytes:
@@ -28,7 +31,7 @@ def picture_bytes(picture: Any, channels_first: bool | None = None) -> bytes:
     if hasattr(picture, "save") and hasattr(picture, "convert"):
         fits = getattr(picture, "mode", "") in ("1", "L", "LA", "P", "RGB", "RGBA", "I")
         return _saved((picture if fits else picture.convert("RGB")).save, format="PNG")
-    return png(grid(pixels_of(picture, channels_first)))
+    return _png(grid(pixels_of(picture, channels_first)))
 
 
 def video_bytes(frames: Any, fps: float) -> bytes:
@@ -42,7 +45,7 @@ def video_bytes(frames: Any, fps: float) -> bytes:
         raise ValueError(
             f"a video has the shape [time, channels, height, width], not {values.shape}"
         )
-    return animated_png(list(pixels_of(values, True)), fps or 4)
+    return _animated_png(list(pixels_of(values, True)), fps or 4)
 
 
 def array_of(values: Any) -> NDArray[Any]:
@@ -127,3 +130,44 @@ def _saved(save: Any, **how: Any) -> bytes:
     into = io.BytesIO()
     save(into, **how)
     return into.getvalue()
+
+
+def _png(pixels: NDArray[Any]) -> bytes:
+    """The picture `pixels` [height, width, 1, 3 or 4], uint8, as a PNG file."""
+    return _SIGNATURE + _head(pixels) + _chunk(b"IDAT", _packed(pixels)) + _chunk(b"IEND", b"")
+
+
+def _animated_png(frames: Sequence[NDArray[Any]], fps: float) -> bytes:
+    """`frames`, each as for `_png` and of one shape, as a PNG file that repeats for ever."""
+    if len(frames) == 1:
+        return _png(frames[0])
+    height, width, _ = frames[0].shape
+    delay_ms = max(1, min(65535, round(1000 / fps)))
+    parts = [_SIGNATURE, _head(frames[0]), _chunk(b"acTL", struct.pack(">II", len(frames), 0))]
+    sequence = 0
+    for number, frame in enumerate(frames):
+        control = (sequence, width, height, 0, 0, delay_ms, 1000, 0, 0)
+        parts.append(_chunk(b"fcTL", struct.pack(">IIIIIHHBB", *control)))
+        sequence += 1
+        if number == 0:
+            parts.append(_chunk(b"IDAT", _packed(frame)))
+        else:
+            parts.append(_chunk(b"fdAT", struct.pack(">I", sequence) + _packed(frame)))
+            sequence += 1
+    return b"".join([*parts, _chunk(b"IEND", b"")])
+
+
+def _head(pixels: NDArray[Any]) -> bytes:
+    height, width, channels = pixels.shape
+    return _chunk(
+        b"IHDR", struct.pack(">IIBBBBB", width, height, 8, _COLOUR_TYPES[channels], 0, 0, 0)
+    )
+
+
+def _packed(pixels: NDArray[Any]) -> bytes:
+    """Rows, each after its filter type 0, compressed fast rather than small."""
+    return zlib.compress(b"".join(b"\0" + row.tobytes() for row in pixels), 3)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -116,6 +116,8 @@ def test_values_at_a_step_are_the_last_ones_up_to_it():
     (["--group-by", "name", "--at", "far"],
      "--at far: expected env steps, as 100k, 1e5 or 100_000"),
     (["--group-by", "name", "--at=-1"], "--at -1: expected env steps, as 100k, 1e5 or 100_000"),
+    (["--group-by", "name", "--at", "1k", "--host", "a"],
+     "--at reads the rows of this machine's runs: it excludes --host"),
     (["--at", "100k"], "--at needs --group-by, as in `operant runs --group-by name`"),
     (["--metric", "loss"], "--metric needs --group-by, as in `operant runs --group-by name`"),
 ])  # fmt: skip

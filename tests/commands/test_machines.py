@@ -135,16 +135,6 @@ def test_seeds_on_several_machines_are_one_group(run_on, there):
     assert set(group["runs"]) == {f"a:{runs[0].run.id}", f"b:{runs[1].run.id}"}
 
 
-def test_values_at_a_step_are_read_on_their_machines(run_on):
-    runs = [run_on(host, f"x-seed{seed}", seed=seed) for seed, host in enumerate("ab")]
-    for value, session in enumerate(runs):
-        session.metrics.publish({"episode/return": 20.0 + value}, 2, 200 + value)
-        session.metrics.publish({"episode/return": 90.0}, 3, 300)
-    options = ("--group-by", "name", "--host", "a", "--host", "b", "--at", "250")
-    (group,) = operant_json("runs", *options)
-    assert (group["mean"], group["env_steps"]) == (20.5, [200, 201])
-
-
 def test_names_notes_and_the_archive_are_those_of_each_machine(run_on):
     named, hidden = run_on("a", "far"), run_on("a", "old")
     change_notes(named.run.folder, lambda notes: replace(notes, name="best", tags=("keep",)))

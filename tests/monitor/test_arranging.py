@@ -10,6 +10,7 @@ from screens import screen_text, shows, until
 from views import StillRun, make_history, make_view, training_curves
 
 from operant.monitor.app import MonitorApp
+from operant.monitor.charts.grid_shape import MIN_WIDTH
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.widgets.chart_grid import ChartGrid
 from operant.monitor.widgets.events_panel import EventsPanel
@@ -95,7 +96,7 @@ async def test_no_expression_stops_the_charts():
         await until(pilot, shows(pilot, "loss/value"))
 
 
-async def test_columns_by_key_and_letters_move():
+async def test_columns_by_key_go_round_from_the_most_to_one():
     app = watching()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "loss/value"))
@@ -103,11 +104,14 @@ async def test_columns_by_key_and_letters_move():
         before = grid.layout_of_charts().columns
         await pilot.press("m")
         assert grid.layout_of_charts().columns == before + 1
-        await pilot.press("M", "M")
-        assert grid.layout_of_charts().columns == before - 1
-        await pilot.press("G")
+        while grid.layout_of_charts().columns > before:
+            most = grid.layout_of_charts().columns
+            await pilot.press("m")
+        assert grid.layout_of_charts().columns == 1
+        assert most == 120 // MIN_WIDTH
+        await pilot.press("end")
         assert grid.selected == 6
-        await pilot.press("g", "j", "k")
+        await pilot.press("home", "down", "up")
         assert grid.selected == 0
 
 

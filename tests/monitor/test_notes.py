@@ -18,7 +18,8 @@ from operant.monitor.runs.list.filter_terms import FilterError, parse_filter
 from operant.monitor.runs.list.run_filter import filtered
 from operant.monitor.runs.list.runs_poller import RunsPoller, RunsView
 from operant.monitor.runs.reading.run_description import description_of
-from operant.monitor.screens.noting import ELSEWHERE, READ_ONLY, EditDialog
+from operant.monitor.screens import noting
+from operant.monitor.screens.noting import ELSEWHERE, READ_ONLY, NoteDialog
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.widgets.config_panel import (
     ConfigPanel,
@@ -27,6 +28,7 @@ from operant.monitor.widgets.config_panel import (
     num_more,
     own_lines,
 )
+from operant.shared.errors import OperantError
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 
@@ -276,7 +278,7 @@ async def test_the_configuration_opens_scrolls_and_is_searched():
 
 
 @pytest.mark.parametrize("is_list", [True, False])
-async def test_notes_and_tags_are_edited_and_kept(is_list):
+async def test_notes_are_edited_and_kept(is_list):
     run = a_run()
     row = replace(make_row("x", "finished"), run=run)
     source = StillRun(make_view())
@@ -286,19 +288,26 @@ async def test_notes_and_tags_are_edited_and_kept(is_list):
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "1 run" if is_list else "episode/return"))
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, EditDialog))
+        await until(pilot, lambda: isinstance(app.screen, NoteDialog))
         await pilot.press(*"wide", "enter")
         await until(pilot, lambda: run.notes().note == "wide")
-        await pilot.press("E")
-        await until(pilot, lambda: isinstance(app.screen, EditDialog))
-        app.screen.query_one(Input).value = "base, -v2"
-        await pilot.press("enter")
-        await until(pilot, shows(pilot, "'-v2' is not a valid tag"))
-        assert run.notes().tags == ()
-        app.screen.query_one(Input).value = "#base v2"
-        await pilot.press("enter")
-        await until(pilot, lambda: run.notes().tags == ("base", "v2"))
-        assert not isinstance(app.screen, EditDialog)
+        assert not isinstance(app.screen, NoteDialog)
+
+
+async def test_a_note_that_cannot_be_written_stays_and_a_line_says_why(monkeypatch):
+    def full(folder, change):
+        raise OperantError("the disk is full")
+
+    monkeypatch.setattr(noting, "change_notes", full)
+    source = StillRun(make_view())
+    source.run = a_run()
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, NoteDialog))
+        await pilot.press(*"wide", "enter")
+        await until(pilot, shows(pilot, "the disk is full", "wide"))
 
 
 async def test_escape_leaves_the_note_as_it_was():
@@ -309,10 +318,10 @@ async def test_escape_leaves_the_note_as_it_was():
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, EditDialog))
+        await until(pilot, lambda: isinstance(app.screen, NoteDialog))
         assert app.screen.query_one(Input).value == "old"
         await pilot.press("x", "escape")
-        await until(pilot, lambda: not isinstance(app.screen, EditDialog))
+        await until(pilot, lambda: not isinstance(app.screen, NoteDialog))
     assert not run.notes_path.exists()
 
 
@@ -327,7 +336,7 @@ async def test_where_nothing_may_be_written_it_is_said(is_remote):
         await pilot.press("e")
         words = ELSEWHERE if is_remote else READ_ONLY
         await until(pilot, notifies(app, words))
-        assert not isinstance(app.screen, EditDialog)
+        assert not isinstance(app.screen, NoteDialog)
 
 
 NOTED = [

@@ -14,7 +14,7 @@ from views import NOON_NS, SCHEMA, make_history, make_view, training_curves
 
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import NUM_LOOKS, assigned_looks
-from operant.monitor.panels.failure import failure_events
+from operant.monitor.panels.event_lines import failure_events
 from operant.monitor.panels.pane_layout import PANES, shown_panes, toggled
 from operant.monitor.panels.phases import phases_over_time, recent_phases
 from operant.monitor.panels.publish_cost import publish_cost
@@ -138,7 +138,7 @@ def test_a_failure_tells_its_whole_traceback_last():
 
 
 def test_resetting_charts_keeps_the_axis_and_the_filter():
-    options = ChartOptions("iterations", words=("loss",)).with_smoothing(2)
+    options = ChartOptions("iterations", smoothing=2, words=("loss",))
     options = options.with_log_toggled("y", "a").with_log_toggled("x", "a")
     assert options.reset() == ChartOptions("iterations", words=("loss",))
     assert options.with_log_toggled("y", "a").log_y == frozenset()

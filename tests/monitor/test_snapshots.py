@@ -326,10 +326,9 @@ def test_where_several_runs_differ_enlarged(look, size):
     assert sum(" ref " in line for line in lines) == 2  # the legend, and the head of its column
 
 
-def test_tags_that_are_edited(look):
-    wait = ready("episode/return", "E", then="leaves it as it was")
-    app = run_app(described(rich_view()))
-    look(app, (80, 24), wait, "leaves it as it was", "baseline wide")
+def test_a_note_that_is_edited(look):
+    wait = ready("episode/return", "e", then="leaves it as it was")
+    look(run_app(described(rich_view())), (80, 24), wait, "leaves it as it was", "note: ")
 
 
 @sizes

@@ -22,7 +22,7 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 
-from .filter_terms import Filter, FilterError, Term, expression_test
+from .filter_terms import Filter, FilterError, Term, expression_test, parse_filter
 from .run_values import NUMBERS, STAMP, WORDS, Known, known_names, metric_of
 from .runs_poller import RunRow
 
@@ -134,3 +134,32 @@ def _compares(number: float | None, how: str, wanted: float | None) -> bool:
     if how in _COMPARISONS:
         return _COMPARISONS[how](number, wanted)
     return math.isclose(number, wanted, rel_tol=1e-9) != (how == "!=")
+
+
+class ListFilter:
+    """The filter as it is typed: its text, and the last text that was understood, which holds while
+    the text is not.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._understood: Filter = ((),)
+
+    def found(self, rows: Sequence[RunRow]) -> tuple[list[RunRow], str]:
+        """The runs that it leaves, and what is wrong with it: then those that the last one left
+        which was understood.
+        """
+        try:
+            wanted = parse_filter(self.text)
+            found = filtered(rows, wanted)
+        except FilterError as error:
+            try:
+                return filtered(rows, self._understood), str(error)
+            except FilterError:  # the runs that had what it asks for are gone
+                return listed(rows), str(error)
+        self._understood = wanted
+        return found, ""
+
+    def listed(self, rows: Sequence[RunRow]) -> list[RunRow]:
+        """Those among which it finds some: archived ones where it asks for them."""
+        return listed(rows, self._understood)
