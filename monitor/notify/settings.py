@@ -96,7 +96,7 @@ def _settings_of(given: dict[str, Any], path: Path) -> AlertSettings:
     others may read.
     """
     problems = []
-    usable = {}
+    usable: dict[str, Any] = {}
     for key, value in given.items():
         if key not in _RULES:
             problems.append(f"{key} is not a setting{nearest(key, _RULES)}")

@@ -121,5 +121,5 @@ def _last_printed_ns(view: RunView) -> int:
     """When the last line of the console was printed."""
     try:
         return wall_ns_of(time_of(view.console[-1]))
-    except ValueError:  # lines of version 0.2.0 have no times
+    except ValueError:  # a line that another program wrote
         return max((event.wall_ns for event in view.events), default=0)

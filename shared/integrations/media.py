@@ -88,7 +88,7 @@ class Histogram(Media):
     """Values, or counts and edges: kept as quantiles, among the metrics."""
 
     def __init__(
-        self, sequence: Any = None, np_histogram: Any = None, num_bins: Any = 64, **keywords: Any
+        self, sequence: Any = None, np_histogram: Any = None, *_: Any, **keywords: Any
     ) -> None:
         super().__init__(sequence, **keywords)
         self.np_histogram = np_histogram

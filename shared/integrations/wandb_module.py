@@ -12,7 +12,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from ... import __all__ as public_names
 from ..errors import OperantError
 from .accepted import stand_in
 from .artifacts import Artifact
@@ -49,7 +48,7 @@ def attribute(name: str, module: str = "operant") -> Any:
         return OperantError
     if name in SUBMODULES and module == "operant":
         return importlib.import_module(f"operant.{name}")
-    return stand_in(module, name, public_names)
+    return stand_in(module, name, importlib.import_module("operant").__all__)
 
 
 def version() -> str:
