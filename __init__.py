@@ -44,21 +44,10 @@ if TYPE_CHECKING:
     from .shared.integrations.artifacts import Artifact
     from .shared.integrations.huggingface import OperantTrainerCallback
     from .shared.integrations.lightning import OperantLogger
-    from .shared.integrations.logged_run import AlertLevel, Settings
-    from .shared.integrations.media import (
-        Audio,
-        Graph,
-        Histogram,
-        Html,
-        Image,
-        Molecule,
-        Object3D,
-        Plotly,
-        Video,
-    )
+    from .shared.integrations.logged_run import AlertLevel
+    from .shared.integrations.media import Histogram, Image, Table, Video
     from .shared.integrations.sb3 import OperantCallback
     from .shared.integrations.summary_writer import SummaryWriter
-    from .shared.integrations.tables import Table
     from .shared.integrations.wandb_shape import (
         alert,
         config,
@@ -66,11 +55,9 @@ if TYPE_CHECKING:
         finish,
         init,
         log,
-        login,
         run,
         save,
         summary,
-        unwatch,
         watch,
     )
     from .shared.page.reader import MetricsReader
@@ -86,32 +73,25 @@ if TYPE_CHECKING:
 __all__ = [
     "AlertLevel",
     "Artifact",
-    "Audio",
     "Callback",
     "CheckpointError",
     "ConfigError",
-    "Graph",
     "Histogram",
-    "Html",
     "Image",
     "LiveRun",
     "MetricsReader",
     "MetricsWriter",
-    "Molecule",
-    "Object3D",
     "OperantCallback",
     "OperantError",
     "OperantLogger",
     "OperantTrainerCallback",
     "PageError",
-    "Plotly",
     "Policy",
     "ProgressBar",
     "RecordVideo",
     "Run",
     "RunNotFoundError",
     "SaveBest",
-    "Settings",
     "StopAtReturn",
     "StopWithoutImprovement",
     "SummaryWriter",
@@ -127,7 +107,6 @@ __all__ = [
     "init",
     "load",
     "log",
-    "login",
     "pull",
     "push",
     "run",
@@ -136,7 +115,6 @@ __all__ = [
     "show",
     "summary",
     "train",
-    "unwatch",
     "watch",
 ]
 
@@ -181,8 +159,8 @@ _NEEDS = {
 _MODULES = ("algorithms", "api", "testing")  # that need no import; wandb has an `api` too
 _IN_WANDB_SHAPE = frozenset(
     (
-        "alert", "config", "define_metric", "finish", "init", "log", "login", "run", "save",
-        "summary", "unwatch", "watch",
+        "alert", "config", "define_metric", "finish", "init", "log", "run", "save", "summary",
+        "watch",
     )
 )  # fmt: skip
 
@@ -191,8 +169,8 @@ def _attribute(name: str) -> Any:
     """The public names, each imported at its first use: `operant --help` needs none of them.
 
     They are looked up anew each time: `run`, `config` and `summary` change with `init`. Other names
-    of wandb's module have stand-ins that do nothing, so that `import operant as wandb` ends no
-    script; a name that is not in wandb either is a mistake, here as there.
+    have stand-ins that do nothing, so that `import operant as wandb` ends no script; a name that is
+    nearly a public one is a mistake.
     """
     if name in _HOMES:
         from .shared.processes.interrupts import interrupts_held

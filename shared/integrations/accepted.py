@@ -1,12 +1,16 @@
-"""Calls of other libraries that a page has no place for: accepted and reported once."""
+"""Stand-ins for names of wandb and TensorBoard that operant lacks: calls are accepted and reported
+once.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import difflib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..errors import nearest
 from ..runs.session import warn_on_stderr
 from .current_run import open_run
 
@@ -31,7 +35,7 @@ def say_once(key: str, text: str) -> None:
 
 
 def say_accepted(name: str) -> None:
-    say_once(f"accepted {name}", f"{name} is accepted and has no effect: nothing of it is kept")
+    say_once(f"accepted {name}", f"{name} is not in operant: it is accepted and has no effect")
 
 
 class Accepted:
@@ -88,15 +92,14 @@ class Accepted:
     __repr__ = __str__
 
 
-def accepted_method(name: str, owner: str = "") -> Callable[..., Any]:
-    """A method that takes anything and does nothing."""
-
-    def method(self: Any, *arguments: Any, **keywords: Any) -> None:
-        say_accepted(f"{owner}{name}()")
-
-    method.__name__ = name
-    method.__doc__ = "Accepted, without effect."
-    return method
+def stand_in(owner: str, name: str, known: Iterable[str]) -> Accepted:
+    """The stand-in for `owner.name`. Raises AttributeError for a private name, and for one that
+    looks like a misspelt one of `known`.
+    """
+    alike = [each for each in known if each[0] == name[0]]
+    if name.startswith("_") or difflib.get_close_matches(name, alike, cutoff=0.8):
+        raise AttributeError(f"{owner} has no attribute '{name}'{nearest(name, alike)}")
+    return Accepted(f"{owner}.{name}")
 
 
 def unknown_keywords(function: str, keywords: Any) -> None:

@@ -1,30 +1,29 @@
-"""Images, tables, sounds and the like, in the shapes of wandb's classes: kept as files."""
+"""Pictures, videos, texts, histograms and tables, in the shapes of wandb's classes. Histograms
+become metrics, the others files in a run's `media/`.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import csv
 import io
-import json
 import os
 import stat
-import wave
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..text.plain_values import text_of
-from . import quantiles
-from .accepted import Accepted, accepted_method, say_accepted, unknown_keywords
-from .media_folder import MAX_FILE_BYTES
+from ..page.schema import QUANTILES
+from ..text.plain_values import plain, text_of
+from .accepted import unknown_keywords
+from .media_folder import MAX_FILE_BYTES, MediaFolder, NoRoomForMediaError
 from .pictures import array_of, picture_bytes, video_bytes
-from .wandb_names import MEDIA
 
 # Writes one file: what it shows, its ending, its bytes.
 WriteFile = Callable[[str, str, bytes], Any]
 
 
 class Media:
-    """Something that is kept as files; of a kind that says nothing else, as what it was made of."""
+    """Something that is kept as files."""
 
     kind = "files"
     ending = ".bin"
@@ -55,11 +54,6 @@ class Media:
         """Ending and bytes of data that is neither a path nor a file."""
         raise ValueError(f"a {type(self.data).__name__} cannot be kept as a file")
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in MEDIA:
-            raise AttributeError(f"{type(self).__name__} has no '{name}'")
-        return Accepted(f"{type(self).__name__}.{name}")
-
 
 class Image(Media):
     """A picture: a path, an array or tensor, a PIL image or a matplotlib figure."""
@@ -80,24 +74,6 @@ class Video(Media):
         return ".png", video_bytes(self.data, float(self.keywords.get("fps") or 4))
 
 
-class Audio(Media):
-    """A path, or samples [time] of -1 to 1 with their `sample_rate`: a WAV file."""
-
-    kind, ending = "audio", ".wav"
-
-    def encoded(self) -> tuple[str, bytes]:
-        return ".wav", wav_bytes(self.data, int(self.keywords.get("sample_rate") or 44100))
-
-
-class Html(Media):
-    """A text, an open file or the path of one."""
-
-    kind, ending = "html", ".html"
-
-    def encoded(self) -> tuple[str, bytes]:
-        return ".html", text_of(self.data).encode("utf-8", "replace")
-
-
 class Text(Media):
     """A text of several lines, as Markdown; one of a single line is an event instead."""
 
@@ -108,122 +84,153 @@ class Text(Media):
         return ".md", text_of(self.data).encode("utf-8", "replace")
 
 
-class Object3D(Media):
-    """Points [N, 3 or more] as CSV, a scene as JSON, or a file."""
-
-    kind, ending = "objects", ".json"
-
-    def encoded(self) -> tuple[str, bytes]:
-        if isinstance(self.data, Mapping):
-            return ".json", json.dumps(self.data, default=_listed).encode()
-        points = array_of(self.data)
-        if points.ndim != 2:
-            raise ValueError(f"points have the shape [N, 3 or more], not {points.shape}")
-        return ".csv", "\n".join(",".join(map(str, row)) for row in points.tolist()).encode()
-
-    @classmethod
-    def from_numpy(cls, data: Any, **keywords: Any) -> Object3D:
-        return cls(data, **keywords)
-
-    @classmethod
-    def from_file(cls, data_or_path: Any, file_type: str | None = None) -> Object3D:
-        return cls(data_or_path)
-
-    @classmethod
-    def from_point_cloud(cls, points: Any, boxes: Any, vectors: Any = None, **_: Any) -> Object3D:
-        return cls({"points": points, "boxes": boxes, "vectors": vectors or []})
-
-
-class Molecule(Media):
-    """A path, an open file or a text, such as SMILES."""
-
-    kind, ending = "molecules", ".txt"
-
-    def encoded(self) -> tuple[str, bytes]:
-        return ".txt", text_of(self.data).encode("utf-8", "replace")
-
-    @classmethod
-    def from_smiles(cls, data: Any, **keywords: Any) -> Molecule:
-        return cls(text_of(data).encode(), **keywords)
-
-    @classmethod
-    def from_rdkit(cls, data_or_path: Any, **keywords: Any) -> Molecule:
-        return cls(data_or_path, **keywords)
-
-
-class Plotly(Media):
-    """A figure of plotly as a page, or one of matplotlib as a picture."""
-
-    kind, ending = "plots", ".html"
-
-    def encoded(self) -> tuple[str, bytes]:
-        if hasattr(self.data, "to_html"):
-            return ".html", self.data.to_html(include_plotlyjs="cdn").encode()
-        return ".png", picture_bytes(getattr(self.data, "figure", None) or self.data)
-
-
 class Histogram(Media):
     """Values, or counts and edges: kept as quantiles, among the metrics."""
 
     def __init__(
-        self, sequence: Any = None, np_histogram: Any = None, num_bins: Any = 64, *_: Any,
-        **keywords: Any,
-    ) -> None:  # fmt: skip
+        self, sequence: Any = None, np_histogram: Any = None, *_: Any, **keywords: Any
+    ) -> None:
         super().__init__(sequence, **keywords)
-        self.np_histogram, self.num_bins = np_histogram, num_bins
-
-    @property
-    def histogram(self) -> list[float]:
-        """How many values there are in each bin."""
-        return self._counts_and_edges()[0]
-
-    @property
-    def bins(self) -> list[float]:
-        """The edges of the bins, one more than there are bins."""
-        return self._counts_and_edges()[1]
-
-    def _counts_and_edges(self) -> tuple[list[float], list[float]]:
-        """Both empty where there are none to be had."""
-        import numpy as np
-
-        with contextlib.suppress(Exception):  # whatever a foreign object raises
-            found = self.np_histogram
-            if found is None:
-                found = np.histogram(quantiles.finite(array_of(self.data)), bins=self.num_bins)
-            counts, edges = (np.asarray(each).tolist() for each in found[:2])
-            return counts, edges
-        return [], []
+        self.np_histogram = np_histogram
 
     def numbers(self) -> Mapping[str, float]:
         if self.np_histogram is not None:
             counts, edges = self.np_histogram[:2]
-            return quantiles.of_buckets(counts, edges)
-        return quantiles.names_and_values(array_of(self.data))
+            return quantiles_of_buckets(counts, edges)
+        return quantiles_of(array_of(self.data))
 
     def write(self, name: str, write_file: WriteFile) -> None:
         """There is no file: the metrics are all."""
 
 
-class Graph(Media):
-    """A graph of a model; not kept."""
+class Table(Media):
+    """Rows under columns; pictures and other media among the cells are files of their own."""
 
-    add_node = accepted_method("add_node", "Graph.")
-    add_edge = accepted_method("add_edge", "Graph.")
+    kind, ending = "tables", ".csv"
+
+    def __init__(
+        self,
+        columns: Any = None,
+        data: Any = None,
+        rows: Any = None,
+        dataframe: Any = None,
+        **keywords: Any,
+    ) -> None:
+        super().__init__()
+        for known in ("dtype", "optional", "allow_mixed_types", "log_mode"):
+            keywords.pop(known, None)
+        unknown_keywords("Table", keywords)
+        frame = data if hasattr(data, "itertuples") else dataframe
+        if frame is not None:
+            self.columns = [text_of(column) for column in frame.columns]
+            self.data = [list(row) for row in frame.itertuples(index=False, name=None)]
+            return
+        given = data if data is not None else rows
+        self.data = [_cells(row) for row in given] if given is not None else []
+        width = max((len(row) for row in self.data), default=0)
+        default = ["Input", "Output", "Expected"] if not width else range(width)
+        self.columns = [text_of(column) for column in (columns if columns is not None else default)]
+
+    def add_data(self, *cells: Any) -> None:
+        """Add a row."""
+        self.data.append(list(cells))
+
+    def add_row(self, *row: Any) -> None:
+        self.data.append(_cells(row[0]) if len(row) == 1 else list(row))
+
+    def add_column(self, name: str, data: Any, optional: bool = False) -> None:
+        cells = list(data)
+        if not self.data:
+            self.data = [[] for _ in cells]
+            self.columns = [] if not any(self.data) else self.columns
+        for row, cell in zip(self.data, cells, strict=False):
+            row.append(cell)
+        self.columns.append(text_of(name))
+
+    def get_column(self, name: str, convert_to: str | None = None) -> Any:
+        at = self.columns.index(name)
+        cells = [row[at] for row in self.data]
+        if convert_to == "numpy":
+            import numpy as np
+
+            return np.asarray(cells)
+        return cells
+
+    def iterrows(self) -> Iterator[tuple[int, list[Any]]]:
+        yield from enumerate(self.data)
 
     def write(self, name: str, write_file: WriteFile) -> None:
-        say_accepted("Graph")
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(self.columns)
+        for number, row in enumerate(self.data):
+            writer.writerow([_cell(f"{name}.{number}", cell, write_file) for cell in row])
+            if text.tell() > MAX_FILE_BYTES:
+                raise ValueError(f"{len(self.data)} rows are more than {MAX_FILE_BYTES >> 20} MiB")
+        write_file(name, ".csv", text.getvalue().encode("utf-8", "replace"))
 
-    @classmethod
-    def from_keras(cls, *_: Any, **__: Any) -> Graph:
-        return cls()
+
+class KeptObjects:
+    """Keeps the objects of one run, below `folder`."""
+
+    def __init__(self, folder: Path, rank: int, warn: Callable[[str, str], None]) -> None:
+        """`warn(key, text)` says a text once for a key."""
+        self._media = MediaFolder(folder / "media", f"rank{rank}-" if rank else "")
+        self._warn = warn
+
+    def take(self, name: str, value: Any, step: int) -> Mapping[str, float]:
+        """Keep `value`, logged as `name` at `step`. Returns the metrics that it gives, by their
+        full names; what cannot be kept is warned of once a name.
+        """
+        try:
+            parts = list(_as_media(name, value))
+            return self._kept(parts, step) if parts else self._distribution(name, value)
+        except Exception as error:  # whatever a foreign object raises
+            self._warn(f"keep {name}", f"'{name}' is not kept: {type(error).__name__}: {error}")
+            return {}
+
+    def _kept(self, parts: list[tuple[str, Media]], step: int) -> dict[str, float]:
+        """Write the files of all `parts`; return their numbers."""
+        numbers: dict[str, float] = {}
+        for name, media in parts:
+            try:
+                media.write(name, lambda *file, kind=media.kind: self._write(kind, step, *file))
+                numbers |= {f"{name}/{key}": number for key, number in media.numbers().items()}
+            except NoRoomForMediaError as error:
+                self._warn("media room", f"'{name}' and more are not kept: {error}")
+            except Exception as error:  # whatever a foreign object or a disk raises
+                self._warn(f"keep {name}", f"'{name}' is not kept: {error}")
+        return numbers
+
+    def _write(self, kind: str, step: int, name: str, ending: str, content: bytes) -> Path:
+        return self._media.write(kind, name, step, ending, content)
+
+    def _distribution(self, name: str, value: Any) -> dict[str, float]:
+        """The quantiles of an array, a tensor or a list of numbers."""
+        try:
+            values = array_of(value)
+            if values.ndim or not _finite(values).size:  # a single masked one is nothing
+                found = quantiles_of(values)
+                return {f"{name}/{key}": number for key, number in found.items()}
+        except Exception:
+            pass
+        self._warn(
+            name, f"'{name}' is no number, but of type {type(value).__name__}: it is not kept"
+        )
+        return {}
 
 
-class Classes(Media):
-    """What labels of pictures mean; not kept."""
-
-    def __init__(self, class_set: Any = (), **keywords: Any) -> None:
-        super().__init__(class_set)
-        unknown_keywords("Classes", keywords)
+def _as_media(name: str, value: Any) -> Iterator[tuple[str, Media]]:
+    """`value` as the media that it is or stands for, each under its name."""
+    if isinstance(value, Media):
+        yield name, value
+    elif hasattr(value, "savefig"):
+        yield name, Image(value)
+    elif hasattr(value, "itertuples") and hasattr(value, "columns"):
+        yield name, Table(dataframe=value)
+    elif isinstance(value, list | tuple) and all(isinstance(each, Media) for each in value):
+        for number, media in enumerate(value):
+            yield f"{name}.{number}", media
 
 
 def is_path(data: Any) -> bool:
@@ -247,27 +254,65 @@ def file_bytes(path: Any) -> bytes:
         return file.read(MAX_FILE_BYTES + 1)
 
 
-def wav_bytes(samples: Any, sample_rate: int) -> bytes:
-    """`samples` [time] or [time, channels], of -1 to 1 or int16, as a WAV file of 16 bits."""
+def _cells(row: Any) -> list[Any]:
+    return list(row) if isinstance(row, Sequence) and not isinstance(row, str) else _listed(row)
+
+
+def _listed(row: Any) -> list[Any]:
+    listed = row.tolist() if hasattr(row, "tolist") else row
+    return list(listed) if isinstance(listed, list | tuple) else [listed]
+
+
+def _cell(name: str, cell: Any, write_file: WriteFile) -> Any:
+    if cell is None or type(cell) in (bool, int, float):
+        return cell
+    if not isinstance(cell, Media):
+        # Lists that hold each other twice unfold into billions.
+        return text_of(cell) if isinstance(cell, str) else str(plain(cell))
+    names: list[str] = []
+    cell.write(name, lambda *file: names.append(write_file(*file).name))
+    return " ".join(names) or " ".join(f"{k}={v:g}" for k, v in cell.numbers().items())
+
+
+def quantiles_of(values: Any) -> dict[str, float]:
+    """`{"p05": ..., ..., "p95": ...}` of the finite numbers among `values`, of any shape; empty
+    where there are none.
+    """
     import numpy as np
 
-    values = np.atleast_2d(array_of(samples).T).T  # [time, channels]
-    if values.dtype.kind == "f":
-        values = np.clip(np.nan_to_num(values), -1, 1) * 32767
-    into = io.BytesIO()
-    with wave.open(into, "wb") as file:
-        file.setnchannels(values.shape[1])
-        file.setsampwidth(2)
-        file.setframerate(sample_rate)
-        file.writeframes(values.astype("<i2").tobytes())
-    return into.getvalue()
+    numbers = _finite(values)
+    with np.errstate(over="ignore"):  # between the largest numbers of both signs
+        return _named(np.percentile(numbers, list(QUANTILES.values()))) if numbers.size else {}
 
 
-def media_in(values: Any) -> Iterator[Media]:
-    """The media of a list of nothing else, else nothing."""
-    if isinstance(values, list | tuple) and values and all(isinstance(v, Media) for v in values):
-        yield from values
+def _finite(values: Any) -> Any:
+    """The finite numbers among `values`, of any shape, as [V]; masked values are left out."""
+    import numpy as np
+
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.compressed()
+    with np.errstate(over="ignore"):  # of longer floats: infinity is left out as any other
+        numbers = np.asarray(values, dtype=np.float64).ravel()
+    return numbers[np.isfinite(numbers)]
 
 
-def _listed(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else text_of(value)
+def quantiles_of_buckets(counts: Any, edges: Any) -> dict[str, float]:
+    """The quantiles of `counts` [B] of values between neighbouring `edges` [B + 1], taken as spread
+    evenly within a bucket.
+
+    Raises ValueError when the lengths do not fit or counts are negative.
+    """
+    import numpy as np
+
+    counts = np.asarray(counts, dtype=np.float64).ravel()
+    edges = np.asarray(edges, dtype=np.float64).ravel()
+    if edges.size != counts.size + 1 or (counts < 0).any():
+        raise ValueError(f"{counts.size} counts do not fit {edges.size} edges")
+    if not counts.sum():
+        return {}
+    below = np.concatenate([[0.0], np.cumsum(counts)])
+    return _named(np.interp(np.array([*QUANTILES.values()]) / 100 * below[-1], below, edges))
+
+
+def _named(quantiles: Any) -> dict[str, float]:
+    return dict(zip(QUANTILES, map(float, quantiles), strict=True))

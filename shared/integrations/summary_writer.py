@@ -6,17 +6,16 @@ import atexit
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
 from typing import Any
 
-from ..errors import nearest
 from ..text.plain_values import text_of
-from .accepted import Accepted, unknown_keywords
+from .accepted import Accepted, stand_in, unknown_keywords
 from .begin import Wanted, begin_run, script_name
 from .current_run import open_run
-from .media import Audio, Histogram, Image, Object3D, Text, Video
+from .media import Histogram, Image, Text, Video
 from .never_raising import never_raises
 from .process_end import ending_of
 from .tensorboard_events import EventRecorder
@@ -58,28 +57,11 @@ class FileWriter:
         """It is never closed before its run."""
 
 
-def _not_kept(name: str) -> Callable[..., None]:
-    def method(self: SummaryWriter, *arguments: Any, **keywords: Any) -> None:
-        self.run.warn_once(name, f"{name}() is accepted, and what it gets is not kept")
-
-    method.__doc__ = "Accepted for TensorBoard's sake, and not kept."
-    return method
-
-
 class SummaryWriter:
     """Publishes scalars, histograms as quantiles, texts as events, and keeps pictures and the like
     as files. It logs into the run that `operant.init` began, else into one of its own, called after
     the last part of `log_dir`, which `close` ends. No call of it ends the loop.
     """
-
-    add_custom_scalars = _not_kept("add_custom_scalars")
-    add_custom_scalars_marginchart = _not_kept("add_custom_scalars_marginchart")
-    add_custom_scalars_multilinechart = _not_kept("add_custom_scalars_multilinechart")
-    add_graph = _not_kept("add_graph")
-    add_onnx_graph = _not_kept("add_onnx_graph")
-    add_pr_curve = _not_kept("add_pr_curve")
-    add_pr_curve_raw = _not_kept("add_pr_curve_raw")
-    export_scalars_to_json = _not_kept("export_scalars_to_json")
 
     def __init__(
         self,
@@ -216,34 +198,11 @@ class SummaryWriter:
         self._keep(tag, Video(vid_tensor, fps=fps), global_step)
 
     @never_raises()
-    def add_audio(
-        self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100,
-        *_: Any, **__: Any,
-    ) -> None:  # fmt: skip
-        self._keep(tag, Audio(snd_tensor, sample_rate=sample_rate), global_step)
-
-    @never_raises()
     def add_tensor(
         self, tag: str, tensor: Any, global_step: int | None = None, *_: Any, **__: Any
     ) -> None:
         """A number, or the quantiles of several."""
         self._keep(tag, tensor, global_step)
-
-    @never_raises()
-    def add_embedding(
-        self, mat: Any, metadata: Any = None, label_img: Any = None,
-        global_step: int | None = None, tag: str = "default", *_: Any, **__: Any,
-    ) -> None:  # fmt: skip
-        """The vectors as CSV; labels and pictures are dropped."""
-        self._keep(f"embedding_{tag}", Object3D(mat), global_step)
-
-    @never_raises()
-    def add_mesh(
-        self, tag: str, vertices: Any, colors: Any = None, faces: Any = None,
-        config_dict: Any = None, global_step: int | None = None, *_: Any, **__: Any,
-    ) -> None:  # fmt: skip
-        mesh = {"vertices": vertices, "colors": colors, "faces": faces, "config": config_dict}
-        self._keep(tag, Object3D(mesh), global_step)
 
     def _keep(self, tag: str, value: Any, step: int | None) -> None:
         self.run.log({text_of(tag): value}, step, commit=False)
@@ -273,11 +232,9 @@ class SummaryWriter:
             self.run.finish()
         self._remove_empty_folders()
 
-    def __getattr__(self, name: str) -> Any:
-        """Other `add_` methods of one version or another are accepted."""
-        if name.startswith("add_"):
-            return Accepted(f"SummaryWriter.{name}")
-        raise AttributeError(f"a SummaryWriter has no '{name}'{nearest(name, dir(type(self)))}")
+    def __getattr__(self, name: str) -> Accepted:
+        """Other methods are accepted."""
+        return stand_in("SummaryWriter", name, dir(type(self)))
 
     def _warn_once(self, key: str, text: str) -> None:
         self.run.warn_once(key, text)

@@ -19,14 +19,19 @@ from ..errors import UsageError
 from .accepted import say_once
 from .capture_hook.sitecustomize import when_imported
 from .current_run import open_run
-from .media import Audio, Histogram, Image, Text, Video
+from .media import Histogram, Image, Text, Video
 from .tracked_run import TrackedRun
 
 _WRITERS = ("tensorboard.summary.writer.event_file_writer", "tensorboardX.event_file_writer")
 # Where the messages of hyperparameters are described, if a writer has described any.
 _HPARAMS = ("tensorboard.plugins.hparams.plugin_data_pb2", "tensorboardX.proto.plugin_hparams_pb2")
 # What is known to be dropped, by the name of TensorBoard's plugin.
-_DROPPED = {"custom_scalars": "a layout of charts", "pr_curves": "a curve", "mesh": "a mesh"}
+_DROPPED = {
+    "audio": "a sound",
+    "custom_scalars": "a layout of charts",
+    "mesh": "a mesh",
+    "pr_curves": "a curve",
+}
 
 _recorders: dict[int, EventRecorder] = {}
 
@@ -111,13 +116,11 @@ def _value_of(summary: Any, plugin: str) -> Any:
         return Histogram(np_histogram=(list(summary.histo.bucket), edges))
     if kind == "image":
         return _picture(summary.image.encoded_image_string)
-    if kind == "audio":
-        return Audio(summary.audio.encoded_audio_string)
     if kind == "tensor" and plugin == "text":
         return Text(b"\n".join(summary.tensor.string_val).decode("utf-8", "replace"))
     if kind == "tensor" and plugin == "scalars":
         return _number(summary.tensor)
-    what = _DROPPED.get(plugin, f"'{summary.tag}', of TensorBoard's plugin '{plugin}',")
+    what = _DROPPED.get(plugin or kind, f"'{summary.tag}', of TensorBoard's plugin '{plugin}',")
     say_once(f"event {plugin}", f"{what} is not recorded from TensorBoard's events")
     return None
 

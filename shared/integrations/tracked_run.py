@@ -22,8 +22,8 @@ from ..page.schema import Metric
 from ..runs.session import RunSession, warn_on_stderr
 from ..text.plain_values import described, described_error, is_true, text_of
 from . import process_end
-from .kept_objects import KeptObjects
-from .media import Text
+from .accepted import Accepted
+from .media import KeptObjects, Text
 from .never_raising import never_raises
 from .process_end import Ending, ending_of
 from .values import as_mapping, flattened, number_of
@@ -355,7 +355,7 @@ class TrackedRun:
             if self._texts.get(name) != value:
                 self._texts[name] = value
                 self.event("info", f"{name}: {value}")
-        elif value is not None:
+        elif value is not None and not isinstance(value, Accepted):
             try:
                 self._take(self._objects.take(name, value, self.step).items())
             except Exception as error:  # the others that are logged with it are kept

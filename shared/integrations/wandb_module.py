@@ -1,127 +1,54 @@
-"""The names of wandb's module that have no home of their own here: small ones, and stand-ins.
-
-Its submodules as well: `from operant.integration.sb3 import WandbCallback` gives what the attribute
-gives.
+"""The names of wandb's module and its submodules that lie nowhere else in operant: a few that mean
+something, and stand-ins for all others.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.metadata
-import secrets
-import string
-import sys
-from collections.abc import Callable
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
-from ..errors import OperantError, UsageError
-from . import logged_run, media, tables, wandb_shape
-from .accepted import Accepted
+from ..errors import OperantError
+from .accepted import stand_in
 from .artifacts import Artifact
-from .wandb_names import MODULE, RUN
+from .logged_run import AlertLevel
+from .media import Histogram, Image, Table, Video
+from .wandb_shape import of_current
+
+_NAMES: dict[str, Any] = {
+    "AlertLevel": AlertLevel,
+    "Artifact": Artifact,
+    "Histogram": Histogram,
+    "Image": Image,
+    "Table": Table,
+    "Video": Video,
+    "log_artifact": of_current("log_artifact"),
+    "log_model": of_current("log_model"),
+}
+SUBMODULES = frozenset(
+    (
+        "agents", "apis", "beta", "catboost", "data_types", "env", "errors", "fastai",
+        "integration", "keras", "lightgbm", "plot", "plots", "proto", "sdk", "sklearn", "sync",
+        "tensorboard", "util", "wandb_agent", "wandb_run", "xgboost",
+    )
+)  # fmt: skip
 
 
-class _Errors:
-    """`wandb.errors`: whatever is caught from it is caught here."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return OperantError if name[0].isupper() else Accepted(f"errors.{name}")
-
-    UsageError = UsageError
-
-
-class _DataTypes:
-    """`wandb.data_types`"""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return attribute(name, Accepted(f"data_types.{name}"))
-
-
-class _Util:
-    """`wandb.util`"""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return Accepted(f"util.{name}")
-
-    @staticmethod
-    def generate_id(length: int = 8) -> str:
-        """Letters and digits at random, for `init(id=...)`."""
-        characters = string.ascii_lowercase + string.digits
-        return "".join(secrets.choice(characters) for _ in range(length))
-
-
-def _quietly(*_: Any, **__: Any) -> None:
-    """There is no service to set up, and nothing to take down."""
-
-
-def _said(*strings: Any, **_: Any) -> None:
-    print("operant:", *strings, file=sys.stderr)
-
-
-def _follow_tensorboard(*_: Any, **__: Any) -> None:
-    from .tensorboard_events import follow
-
-    follow()
-
-
-_NAMES: dict[str, Callable[[], Any]] = {
-    "Artifact": lambda: Artifact,
-    "AlertLevel": lambda: logged_run.AlertLevel,
-    "Error": lambda: OperantError,
-    "CommError": lambda: OperantError,
-    "UsageError": lambda: UsageError,
-    "Run": lambda: logged_run.LoggedRun,
-    "Settings": lambda: logged_run.Settings,
-    "Table": lambda: tables.Table,
-    "JoinedTable": lambda: tables.JoinedTable,
-    "data_types": _DataTypes,
-    "ensure_configured": lambda: _quietly,
-    "errors": _Errors,
-    "require": lambda: _quietly,
-    "setup": lambda: _quietly,
-    "teardown": lambda: _quietly,
-    "tensorboard": lambda: SimpleNamespace(
-        patch=_follow_tensorboard, log=_quietly, unpatch=_quietly
-    ),
-    "termerror": lambda: _said,
-    "termlog": lambda: _said,
-    "termsetup": lambda: _quietly,
-    "termwarn": lambda: _said,
-    "util": _Util,
-    **{
-        name: lambda name=name: getattr(media, name)  # type: ignore[misc]
-        for name in (
-            "Audio", "Classes", "Graph", "Histogram", "Html", "Image", "Molecule", "Object3D",
-            "Plotly", "Video",
-        )
-    },
-}  # fmt: skip
-
-
-def attribute(name: str, otherwise: Any = None) -> Any:
-    """`operant.<name>` for a name of wandb's module. What is none is `otherwise`; without that it
-    raises AttributeError.
-    """
+def attribute(name: str, module: str = "operant") -> Any:
+    """`module.name`, for operant or a submodule of wandb's such as `operant.errors`."""
     if name == "__version__":
         return version()
     if name in _NAMES:
-        return _NAMES[name]()
-    if name not in MODULE:
-        if otherwise is None:
-            raise AttributeError(f"module 'operant' has no attribute '{name}'")
-        return otherwise
-    if name in RUN and callable(getattr(logged_run.LoggedRun, name, None)):
-        return wandb_shape.of_current(name)
-    return Accepted(f"operant.{name}")
+        return _NAMES[name]
+    if name.endswith("Error"):  # what a script catches from wandb, it catches from operant
+        return OperantError
+    if name in SUBMODULES and module == "operant":
+        return importlib.import_module(f"operant.{name}")
+    return stand_in(module, name, importlib.import_module("operant").__all__)
 
 
 def version() -> str:
@@ -130,15 +57,6 @@ def version() -> str:
         return importlib.metadata.version("operant-rl")
     except importlib.metadata.PackageNotFoundError:
         return "0"
-
-
-SUBMODULES = frozenset(
-    (
-        "agents", "apis", "beta", "catboost", "data_types", "env", "errors", "fastai",
-        "integration", "keras", "lightgbm", "plot", "plots", "proto", "sdk", "sklearn", "sync",
-        "tensorboard", "util", "wandb_agent", "wandb_run", "xgboost",
-    )
-)  # fmt: skip
 
 
 def submodule_spec(fullname: str) -> ModuleSpec | None:
@@ -155,14 +73,4 @@ class _Loader(Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        vars(module)["__getattr__"] = functools.partial(_attribute, module.__name__)
-
-
-def _attribute(module: str, name: str) -> Any:
-    if name.startswith("_"):
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    _, first, *others = module.split(".")
-    found = attribute(first, Accepted(f"operant.{first}"))
-    for part in (*others, name):
-        found = getattr(found, part, Accepted(f"{module}.{name}"))
-    return found
+        vars(module)["__getattr__"] = functools.partial(attribute, module=module.__name__)

@@ -12,7 +12,7 @@ from ..errors import UsageError, nearest
 from ..page.writer import DEFAULT_MAX_METRICS
 from ..text.plain_values import text_of
 from . import current_run
-from .accepted import say_once
+from .accepted import Accepted, say_once
 from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, script_name
 from .current_run import open_run, set_current_run
 from .logged_run import LoggedRun
@@ -105,9 +105,9 @@ def init(
     `resume="allow"` goes on with the run of that id, if there is one; with a `rank` of `world_size`
     it joins the run that rank 0 has begun. A loop that publishes at least every
     `publish_interval_s` is called stalled when it does not. The page has room for `max_metrics`
-    names. With `console`, or a `console` of wandb's settings that is not "off", the run keeps what
-    this process prints. mode="disabled" keeps nothing; so do WANDB_MODE=disabled and
-    WANDB_DISABLED=true, and WANDB_PROJECT, WANDB_NAME and the like say what no argument says.
+    names. With `console` the run keeps what this process prints. mode="disabled" keeps nothing; so
+    do WANDB_MODE=disabled and WANDB_DISABLED=true, and WANDB_PROJECT, WANDB_NAME and the like say
+    what no argument says.
 
     Raises UsageError for an id that cannot be resumed or joined as asked; anything else that is
     odd, or cannot be written, is warned of.
@@ -124,6 +124,8 @@ def init(
         "tags": tags, "notes": notes, "config": config, "id": id,
     }  # fmt: skip
     arguments |= _by_position(positional)
+    # A stand-in, such as that of `wandb.util.generate_id()`, says nothing.
+    arguments = {k: None if isinstance(v, Accepted) else v for k, v in arguments.items()}
     details = _details(arguments)
     name = arguments["name"] or os.environ.get("WANDB_NAME")
     wanted = Wanted(
@@ -136,10 +138,10 @@ def init(
         world_size=world_size,
         publish_interval_s=publish_interval_s,
         max_metrics=max_metrics,
-        console=console or _wants_console(accepted.get("settings")),
+        console=console,
     )
     begun = None
-    if _is_disabled(mode, accepted.get("settings")):
+    if _is_disabled(mode):
         begun = LoggedRun(None, {"name": wanted.name, **wanted.details, "config": wanted.config})
     begun = begun or begin_run(LoggedRun, wanted)
     _make_current(begun)
@@ -178,19 +180,8 @@ def _check(keywords: Iterable[str], mode: str | None) -> None:
         say_once(f"mode {mode}", f"mode = '{mode}' is none of {', '.join(_MODES)}: it is kept")
 
 
-def _setting(settings: Any, name: str) -> Any:
-    """One of wandb's settings; None where it is not given."""
-    given = settings if isinstance(settings, Mapping) else vars(settings) if settings else {}
-    return given.get(name)
-
-
-def _wants_console(settings: Any) -> bool:
-    console = _setting(settings, "console")
-    return isinstance(console, str) and console != "off"
-
-
-def _is_disabled(mode: str | None, settings: Any) -> bool:
-    mode = mode or _setting(settings, "mode") or os.environ.get("WANDB_MODE")
+def _is_disabled(mode: str | None) -> bool:
+    mode = mode or os.environ.get("WANDB_MODE")
     switched_off = os.environ.get("WANDB_DISABLED", "").lower() in ("true", "1", "yes", "on")
     return mode == "disabled" or (mode is None and switched_off)
 
@@ -250,7 +241,6 @@ def log(
 alert = of_current("alert")
 define_metric = of_current("define_metric")
 save = of_current("save")
-unwatch = of_current("unwatch")
 watch = of_current("watch")
 
 
@@ -258,8 +248,3 @@ def finish(exit_code: int | None = None, quiet: bool | None = None, **unknown: A
     """End the run of this process, if there is one."""
     if current_run.current:
         current_run.current.finish(exit_code, quiet, **unknown)
-
-
-def login(*arguments: Any, **keywords: Any) -> bool:
-    """There is no service, and nobody to log in."""
-    return True

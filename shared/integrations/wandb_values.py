@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .media import Audio, Histogram, Html, Image, Media, Molecule, Object3D, Video
+from .media import Histogram, Image, Media, Video
 
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -21,9 +21,10 @@ class TableFile(Media):
 
 
 _FILES: dict[str, type[Media]] = {
-    "image-file": Image, "video-file": Video, "audio-file": Audio, "html-file": Html,
-    "molecule-file": Molecule, "object3D-file": Object3D, "table-file": TableFile,
-}  # fmt: skip
+    "image-file": Image,
+    "video-file": Video,
+    "table-file": TableFile,
+}
 
 
 def logged_values(row: Mapping[str, Any], files: Path) -> dict[str, Any]:

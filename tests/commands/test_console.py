@@ -69,15 +69,6 @@ def test_a_loop_of_ones_own_has_a_console_where_it_asks_for_one():
 
 
 @pytest.mark.usefixtures("catches")
-@pytest.mark.parametrize(("setting", "is_kept"), [("wrap", True), ("off", False)])
-def test_wandbs_setting_asks_for_one_too(setting, is_kept):
-    settings = f'settings=operant.Settings(console="{setting}")'
-    done = python("-c", LOOP.replace("console=True", settings))
-    assert done.returncode == 0, done.stderr
-    assert latest_run().console_path().exists() == is_kept
-
-
-@pytest.mark.usefixtures("catches")
 def test_a_notebook_shows_what_is_printed_and_the_run_keeps_it():
     cells = [LOOP, "print('after')"]
     book = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, cells)))

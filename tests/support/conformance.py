@@ -30,11 +30,6 @@ class Figure:
         into.write(b"\x89PNG")
 
 
-class PlotlyFigure:
-    def to_html(self, **_: Any) -> str:
-        return "<html></html>"
-
-
 def main() -> None:
     table, side = sys.argv[1:3]
     results = {
@@ -50,7 +45,7 @@ def outcome(table: str, side: str, piece: Piece) -> str:
     import numpy as np
 
     with tempfile.TemporaryDirectory() as folder:
-        given = {"np": np, "tmp": Path(folder), "Figure": Figure, "PlotlyFigure": PlotlyFigure}
+        given = {"np": np, "tmp": Path(folder), "Figure": Figure}
         os.environ["OPERANT_HOME"] = f"{folder}/home"
         said = io.StringIO()
         try:
@@ -130,14 +125,12 @@ def judged(piece: Piece, given: dict[str, Any], said: str) -> str:
         events = [event.text for event in reader.events()]
         reader.detach()
         media = runs[0].folder / "media"
-        references = runs[0].folder / "artifacts.jsonl"
-        lines = references.read_text().splitlines() if references.exists() else []
         seen |= {
             "status": status,
             "metrics": status.metrics, "manifest": manifest, "config": manifest.get("config"),
             "summary": manifest.get("summary"), "events": events,
-            "files": sorted(str(p.relative_to(media)) for p in media.rglob("*.*")),
-            "artifacts": [json.loads(line) for line in lines],
+            "files": files_below(media),
+            "copies": files_below(runs[0].folder / "files"),
             "read": lambda name: (media / name).read_text(),
         }  # fmt: skip
     with contextlib.suppress(KeyError, IndexError, FileNotFoundError):
@@ -145,6 +138,10 @@ def judged(piece: Piece, given: dict[str, Any], said: str) -> str:
             return "kept"
     found = {name: seen.get(name) for name in ("metrics", "files", "events")}
     return f"Lost: {piece.keeps} is not so; {found}"
+
+
+def files_below(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
 if __name__ == "__main__":

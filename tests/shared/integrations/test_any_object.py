@@ -160,6 +160,7 @@ def call_everything(value: Any, other: Any) -> None:
     operant.save(value)
     operant.log({"table": operant.Table(columns=["a", value], data=[[value, other]])})
     operant.log({"page": operant.Html(value), "artifact": operant.Artifact(value, value)})
+    operant.log_artifact(value, other)
     operant.Artifact("a", "model").add_reference(value, value)
     run.tags += (value,)
     writer = operant.SummaryWriter()

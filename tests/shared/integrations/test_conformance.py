@@ -1,4 +1,4 @@
-"""Scripts written for wandb or TensorBoard go on as they are: the published table, run."""
+"""Scripts written for wandb or TensorBoard go on as they are: a table of pieces, run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import conformance
-import conformance_document
 import pytest
 
 # A minute on an idle machine; several where many tests share two cores.
@@ -41,18 +40,11 @@ def test_every_piece_works_with_the_original(table):
     if table == "wandb":
         pytest.importorskip("wandb")
     found = outcomes(table, "real")
-    assert len(found) > 45
+    assert len(found) > 35
     assert {title: outcome for title, outcome in found.items() if outcome != "works"} == {}
 
 
-def test_the_document_holds_the_table():
-    text = conformance_document.DOCUMENT.read_text()
-    assert conformance_document.table() in text
-
-
-def test_the_table_is_large_and_names_nothing_twice():
+def test_the_table_names_nothing_twice():
     for groups in conformance.TABLES.values():
         titles = [f"{group}: {piece.title}" for group, pieces in groups.items() for piece in pieces]
         assert len(titles) == len(set(titles))
-    pieces = [p for table in conformance.TABLES.values() for group in table.values() for p in group]
-    assert len(pieces) >= 150

@@ -45,7 +45,7 @@ def test_what_a_page_cannot_hold_is_accepted_and_said_once(seen, capsys):
         for step in range(3):
             writer.add_graph(None)
             writer.add_custom_scalars({"layout": step})
-    assert capsys.readouterr().err.count("is accepted") == 2
+    assert capsys.readouterr().err.count("it is accepted") == 2
     assert seen.status.state == "finished"
 
 
@@ -75,7 +75,8 @@ def test_an_error_in_the_block_is_a_failed_run(seen):
 def test_all_methods_of_the_real_writer_are_there():
     real = pytest.importorskip("torch.utils.tensorboard").SummaryWriter
     methods = {name for name in dir(real) if name.startswith("add_")} | {"flush", "close"}
-    assert methods <= set(dir(SummaryWriter))
+    with SummaryWriter() as writer:
+        assert {name for name in methods if not hasattr(writer, name)} == set()
 
 
 def test_a_folder_that_the_writer_made_goes_if_nothing_is_put_there(seen, tmp_path, run_script):

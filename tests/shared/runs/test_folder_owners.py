@@ -12,7 +12,7 @@ from owners import ended_run, give_away
 
 from operant.monitor.recorder.completing import complete_run
 from operant.shared.errors import PageError, RunFolderError, RunNotFoundError, UsageError
-from operant.shared.integrations.artifacts import Artifact, artifacts_of, keep_artifact
+from operant.shared.integrations.artifacts import copy_file
 from operant.shared.integrations.media_folder import MediaFolder
 from operant.shared.page.page_file import make_page_folder
 from operant.shared.processes.lock import RECORDER, RunLock
@@ -247,13 +247,17 @@ def test_media_are_not_written_through_a_link(precious):
     assert os.listdir(precious) == ["thesis"]
 
 
-def test_references_to_artifacts_are_neither_read_nor_written_through_a_link(precious):
+def test_files_of_artifacts_are_not_copied_through_a_link(precious, tmp_path):
     run = ended_run()
-    (run.folder / "artifacts.jsonl").symlink_to(precious / "thesis")
-    with pytest.raises(OSError, match="symbolic links"):
-        keep_artifact(run.folder, Artifact("model"), None)
+    (tmp_path / "model").write_text("weights")
+    (run.folder / "files").mkdir()
+    (run.folder / "files" / "copy").symlink_to(precious / "thesis")
+    copy_file(tmp_path / "model", run.folder, "copy")
+    assert (run.folder / "files" / "copy").read_text() == "weights"
+    (run.folder / "files" / "folder").symlink_to(precious)
+    with pytest.raises(OSError, match="is a link"):
+        copy_file(tmp_path / "model", run.folder, "folder/copy")
     assert (precious / "thesis").read_text() == "all of it"
-    assert artifacts_of(run) == []
 
 
 @pytest.mark.parametrize("name", ["run.toml", "page", "notes.toml"])
