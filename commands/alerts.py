@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import secrets
+import socket
+import time
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from ..monitor.notify.message import Message
 
 
 @click.command("alerts")
-@click.option("--try", "is_trial", is_flag=True, help="Send a test message to each of them.")
+@click.option("--try", "is_trial", is_flag=True, help="Send a test message.")
 def command(is_trial: bool) -> None:
     """Show who receives alerts, and messages when runs finish, crash or stall.
 
-    Prints the rules, commands and webhooks of your own settings file, alerts.toml, or its errors;
+    Prints the rules of your own settings file, alerts.toml, and where messages go, or its errors;
     see docs/alerts.md. Runs cannot change this file.
     """
+    from ..monitor.notify.sending import send
     from ..monitor.notify.settings import alert_settings_path, load_alert_settings
-    from ..monitor.notify.trial import tell_on_trial
     from ..monitor.render.formatting import format_duration
     from ..shared.errors import OperantError, UsageError
     from .helpers.output import print_line
@@ -24,25 +32,45 @@ def command(is_trial: bool) -> None:
     for problem in settings.problems:
         raise UsageError(problem)
     if not path.exists():
+        text = f"no messages are sent: {path} does not exist (docs/alerts.md has an example)"
         if is_trial:
-            raise UsageError(
-                f"nobody to send a test to: {path} does not exist (docs/alerts.md has an example)"
-            )
-        print_line(f"no alerts are sent: {path} does not exist (docs/alerts.md has an example)")
+            raise UsageError(text)
+        print_line(text)
+        return
     for rule in settings.rules:
         print_line(f"rule  {rule.text}")
-    if settings.receivers:
-        print_line(f"a stalled run is reported after {format_duration(settings.stall_after_s)}")
-    num_failed = 0
-    for receiver in settings.receivers:
-        print_line(f"{receiver.name}  on {', '.join(sorted(receiver.on))}")
+    if not (settings.urls or settings.command):
+        text = f"no messages are sent: {path} has neither urls nor a command"
         if is_trial:
-            problem = tell_on_trial(receiver)
-            num_failed += bool(problem)
-            print_line(f"  {problem or 'told'}")
-    if is_trial and not settings.receivers:
-        raise UsageError(f"nobody to try: {path} has no [[tell]] with a command or a webhook")
-    if num_failed:
-        raise OperantError(
-            f"{num_failed} of {len(settings.receivers)} did not get the test message"
-        )
+            raise UsageError(text)
+        print_line(text)
+        return
+    ways = [f"{len(settings.urls)} urls"] * bool(settings.urls)
+    ways += ["a command"] * bool(settings.command)
+    print_line(f"messages on {', '.join(settings.on)} go to {' and '.join(ways)}")
+    print_line(f"a stalled run is reported after {format_duration(settings.stall_after_s)}")
+    if is_trial:
+        problems = send(settings, _trial(), shows_errors=True)
+        if problems:
+            raise OperantError(f"the test message was not sent: {'; '.join(problems)}")
+        print_line("the test message was sent")
+
+
+def _trial() -> Message:
+    from ..monitor.notify.message import Message
+    from ..monitor.recorder.events_file import iso_time
+
+    return Message(
+        secrets.token_hex(8),
+        "alert",
+        "trial",
+        "trial",
+        "trial: loss/value > 1e3: it is 1234 (this is a test of your alerts)",
+        "running",
+        iso_time(time.time_ns()),
+        alert="rule",
+        metric="loss/value",
+        value=1234.0,
+        env_steps=1_000_000,
+        host=socket.gethostname(),
+    )

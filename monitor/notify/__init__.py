@@ -1,1 +1,1 @@
-"""Tells people what happens to their runs, by their own commands and webhooks."""
+"""Sends messages about a user's runs, through their own command and the services of apprise."""

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from ...shared.text.harmless import one_line
 
@@ -16,7 +13,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 ENVIRONMENT = "OPERANT_EVENT_"
 MOST_CHARACTERS = 1000
-_WORD = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -52,15 +48,6 @@ class Message:
             for field, value in asdict(self).items()
         }
 
-    def as_json(self, body: str = "") -> bytes:
-        """One JSON object: all of it or, of a `body`, that with `{text}` and the like filled in."""
-        fields = asdict(self) if not body else _filled(json.loads(body), self._words())
-        return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode(errors="replace")
-
-    def _words(self) -> dict[str, str]:
-        variables = self.environment().items()
-        return {name.removeprefix(ENVIRONMENT).lower(): text for name, text in variables}
-
 
 def message_id(run: str, what: str) -> str:
     """Short, and the same for the same thing."""
@@ -70,14 +57,3 @@ def message_id(run: str, what: str) -> str:
 def readable(text: str) -> str:
     """A line that is harmless wherever it is shown, however long it was."""
     return one_line(text, MOST_CHARACTERS)
-
-
-def _filled(part: Any, words: Mapping[str, str]) -> Any:
-    """`part` of a body, `{word}` in its texts replaced by what stands for it in `words`."""
-    if isinstance(part, dict):
-        return {key: _filled(value, words) for key, value in part.items()}
-    if isinstance(part, list):
-        return [_filled(value, words) for value in part]
-    if not isinstance(part, str):
-        return part
-    return _WORD.sub(lambda found: words.get(found[1], found[0]), part)

@@ -1,5 +1,5 @@
-"""`alerts.toml`, where a user names the receivers of messages. Runs cannot change it: its commands
-and webhooks are called in the user's name.
+"""`alerts.toml`, where a user says who gets messages. Runs cannot change it: its command is run in
+the user's name.
 """
 
 from __future__ import annotations
@@ -7,9 +7,8 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,33 @@ from ...shared.runs.alert_rule import AlertRule, parse_rules
 from ...shared.runs.owners import own
 from ...shared.runs.small_file import open_regular
 from ...shared.text.harmless import one_line
-from .receivers import Receiver, receiver_of
+from .message import KINDS, Message
 
 SWITCH = "OPERANT_ALERTS"  # "off" in the environment: no messages are sent
 MAX_BYTES = 1 << 18
 STALL_AFTER_S = 60.0
-KEYS = ("rules", "tell", "stall_after_s")
-# Of alerts, as `operant monitor` and docs/alerts.md have them.
-SORTS = ("nan", "slow", "decline", "entropy", "kl", "still", "rule")
+# Kinds of messages, and of alerts as `operant monitor` and docs/alerts.md have them.
+CHOICES = (*KINDS, "nan", "slow", "decline", "entropy", "kl", "still", "rule")
 
 
 @dataclass(frozen=True)
 class AlertSettings:
-    """`rules` hold for all runs of the user; a stall is one after `stall_after_s`. `problems` are
-    lines about what is wrong, which is left out.
+    """`rules` hold for all runs of the user; messages go to `urls` of apprise and to `command`, a
+    shell line. A stall is one after `stall_after_s`. `problems` are lines about what is wrong,
+    which is left out.
     """
 
     rules: tuple[AlertRule, ...] = ()
-    receivers: tuple[Receiver, ...] = ()
+    urls: tuple[str, ...] = ()
+    command: str = ""
+    on: tuple[str, ...] = KINDS
     stall_after_s: float = STALL_AFTER_S
     problems: tuple[str, ...] = ()
+
+    def wants(self, message: Message) -> bool:
+        """Whether it is sent: by the message's kind, or by the kind of alert."""
+        is_wanted = message.kind in self.on or (message.is_alert and message.alert in self.on)
+        return is_wanted and bool(self.urls or self.command)
 
 
 def alert_settings_path() -> Path:
@@ -49,16 +55,13 @@ def alert_settings_path() -> Path:
 def load_alert_settings(path: Path) -> AlertSettings:
     """What the file at `path` says; nothing where there is none, and where others can write it."""
     try:
-        text = _own_text(path)
-        settings, problems = _settings_of(tomllib.loads(text))
+        return _settings_of(tomllib.loads(_own_text(path)), path)
     except FileNotFoundError:
         return AlertSettings()
     # Numbers of thousands of digits, and tables deep within tables, raise where they are looked at.
     except (OSError, ValueError, ConfigError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         return AlertSettings(problems=(f"{path} is not used: {one_line(reason)}",))
-    located = tuple(f"{path}: {one_line(problem)}" for problem in problems)
-    return AlertSettings(*settings, problems=located)
 
 
 class OwnSettings:
@@ -88,40 +91,45 @@ def is_switched_off() -> bool:
     return os.environ.get(SWITCH, "").lower() == "off"
 
 
-def _settings_of(given: dict[str, Any]) -> tuple[tuple[Any, Any, float], list[str]]:
-    problems = [f"{key} is not a setting{nearest(key, KEYS)}" for key in given if key not in KEYS]
-    texts = given.get("rules", [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        problems.append('rules is a list of texts, as ["loss/value > 1e3"]')
-        texts = []
-    rules, wrong = parse_rules(texts)
-    problems += wrong
-    stall_after_s = given.get("stall_after_s", STALL_AFTER_S)
-    if type(stall_after_s) not in (int, float) or not 0 <= stall_after_s <= 86_400:
-        problems.append(f"stall_after_s = {stall_after_s!r}: seconds, 0 to 86400")
-        stall_after_s = STALL_AFTER_S
-    tables = given.get("tell", [])
-    if not isinstance(tables, list):
-        problems.append("tell is written [[tell]], once for each command and webhook")
-        tables = []
-    receivers: dict[Receiver, None] = {}
-    for table in tables:
-        try:
-            receivers[receiver_of(table, SORTS)] = None
-        except ConfigError as error:
-            problems.append(str(error))
-    return (rules, tuple(_numbered(receivers)), float(stall_after_s)), problems
+def _settings_of(given: dict[str, Any], path: Path) -> AlertSettings:
+    """Problems never show values of `urls` and `command`: they are among a run's events, which
+    others may read.
+    """
+    problems = []
+    usable: dict[str, Any] = {}
+    for key, value in given.items():
+        if key not in _RULES:
+            problems.append(f"{key} is not a setting{nearest(key, _RULES)}")
+        elif not _RULES[key][0](value):
+            problems.append(f"{key}: expected {_RULES[key][1]}")
+        else:
+            usable[key] = tuple(value) if isinstance(value, list) else value
+    usable["rules"], wrong = parse_rules(usable.get("rules", ()))
+    located = tuple(f"{path}: {one_line(problem)}" for problem in (*problems, *wrong))
+    return AlertSettings(**usable, problems=located)
 
 
-def _numbered(receivers: Iterable[Receiver]) -> Iterator[Receiver]:
-    """With names that tell them apart: two webhooks of one host have secrets that do."""
-    known = list(receivers)
-    total = Counter(receiver.name for receiver in known)
-    seen: Counter[str] = Counter()
-    for receiver in known:
-        seen[receiver.name] += 1
-        name = f"{receiver.name} ({seen[receiver.name]} of {total[receiver.name]})"
-        yield replace(receiver, name=name) if total[receiver.name] > 1 else receiver
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+# Of each key, whether a value can be, and what it can be.
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "rules": (_is_texts, 'a list of texts, as ["loss/value > 1e3"]'),
+    "urls": (_is_texts, "a list of addresses of apprise"),
+    "command": (
+        lambda value: isinstance(value, str) and bool(value.strip()) and "\0" not in value,
+        "a shell line",
+    ),
+    "on": (
+        lambda value: _is_texts(value) and set(value) <= {*CHOICES},
+        f"a list, of {', '.join(CHOICES)}",
+    ),
+    "stall_after_s": (
+        lambda value: type(value) in (int, float) and 0 <= value <= 86_400,
+        "seconds, 0 to 86400",
+    ),
+}
 
 
 def _own_text(path: Path) -> str:

@@ -1,20 +1,23 @@
-"""Tells the receivers of a user's settings, each in a thread of its own that may hang or fail."""
+"""Sends messages from a thread, so that a slow command or service holds up no recorder."""
 
 from __future__ import annotations
 
+import itertools
+import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 from ...shared.runs.run_folder import Run
 from ..recorder.events_file import EventsFile, iso_time
 from .message import Message, readable
-from .receivers import Receiver
+from .sending import send
 from .settings import AlertSettings, is_switched_off
 
-QUEUE = 50
+MAX_WAITING = 50
+ALERTS_PER_HOUR = 20
 HOUR_S = 3600.0
 LOOK_AGAIN_S = 0.02
 
@@ -28,22 +31,23 @@ class Teller:
         self._run, self._settings = run, settings
         self._ids: set[str] = set()
         self._told: EventsFile | None = None
-        self._threads: dict[Receiver, ReceiverThread] = {}
-        self._former: list[ReceiverThread] = []  # of receivers that the settings have no more
+        # Messages about stalls and ends, of which a run has few, go before alerts.
+        self._waiting: queue.PriorityQueue[tuple[bool, int, Message]] = queue.PriorityQueue()
+        self._numbers = itertools.count()
+        self._thread: threading.Thread | None = None
+        self._alerts_s: deque[float] = deque()
         self._notes: deque[str] = deque()
 
     def tell(self, message: Message) -> None:
-        if is_switched_off():
+        if is_switched_off() or not self._settings().wants(message) or self._was_told(message):
             return
-        known = self._settings().receivers
-        self._let_go_of_all_but(known)
-        receivers = [one for one in known if one.wants(message)]
-        if not receivers or self._was_told(message):
+        if message.is_alert and (reason := self._refusal()):
+            self._notes.append(f"further alerts are not sent: {reason}")
             return
-        for receiver in receivers:
-            if receiver not in self._threads:
-                self._threads[receiver] = ReceiverThread(receiver, self._notes.append)
-            self._threads[receiver].put(message)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="operant-alerts", daemon=True)
+            self._thread.start()
+        self._waiting.put((message.is_alert, next(self._numbers), message))
 
     def take_notes(self) -> list[str]:
         """A line about each thing that went wrong since the last time."""
@@ -52,28 +56,17 @@ class Teller:
     def wait(self, patience_s: float) -> bool:
         """Wait at most `patience_s`; return whether all messages were sent."""
         deadline = time.monotonic() + patience_s
-        while any(not thread.is_idle for thread in self._all()):
+        while self._waiting.unfinished_tasks:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(LOOK_AGAIN_S)
         return True
 
     def close(self, patience_s: float) -> None:
-        """Like `wait`, but drop and note the messages that are not sent by then."""
-        self.wait(patience_s)
-        for thread in self._all():
-            thread.give_up()
-
-    def _all(self) -> list[ReceiverThread]:
-        return [*self._threads.values(), *self._former]
-
-    def _let_go_of_all_but(self, known: Sequence[Receiver]) -> None:
-        """Threads of receivers that are gone from the settings tell what waits, and end."""
-        for receiver in self._threads.keys() - set(known):
-            self._former.append(self._threads.pop(receiver))
-        for thread in [former for former in self._former if former.is_idle]:
-            self._former.remove(thread)
-            thread.give_up()
+        """Like `wait`, and note how many messages are not sent by then."""
+        if not self.wait(patience_s):
+            number = self._waiting.unfinished_tasks
+            self._notes.append(f"no time was left for {number} messages; they may have arrived")
 
     def _was_told(self, message: Message) -> bool:
         """Whether somebody has begun to tell it; from now on, somebody has."""
@@ -90,105 +83,26 @@ class Teller:
             self._told.append([line])
         return False
 
-
-class ReceiverThread:
-    """Tells one receiver one thing after the other. Alerts wait in a queue that has an end, and
-    there are so many an hour; how a run ends goes before them.
-    """
-
-    def __init__(self, receiver: Receiver, note: Callable[[str], None]) -> None:
-        self._receiver, self._note = receiver, note
-        self._waiting: deque[Message] = deque()
-        self._now: Message | None = None
-        self._alerts_s: deque[float] = deque()
-        self._num_dropped = 0
-        self._is_given_up = False
-        self._change = threading.Condition()
-        self._thread = threading.Thread(target=self._work, name=receiver.name, daemon=True)
-        self._thread.start()
-
-    @property
-    def is_idle(self) -> bool:
-        with self._change:
-            return not self._waiting and self._now is None
-
-    def put(self, message: Message) -> None:
-        with self._change:
-            if not message.is_alert:
-                place = sum(not waiting.is_alert for waiting in self._waiting)
-                self._waiting.insert(place, message)
-            elif reason := self._refusal():
-                self._drop(reason)
-                return
-            else:
-                self._waiting.append(message)
-            self._change.notify()
-
-    def give_up(self) -> None:
-        """Begin nothing more."""
-        with self._change:
-            self._is_given_up = True
-            left = [*([self._now] if self._now else []), *self._waiting]
-            self._waiting.clear()
-            self._change.notify()
-        for message in left:
-            self._note(_not_told(self._receiver, message, "no time was left; it may have arrived"))
-        if self._num_dropped:
-            self._note(f"{self._receiver.name} was not told of {self._num_dropped} alerts in all")
-
     def _refusal(self) -> str:
-        """Why there is no room for one more alert."""
+        """Why there is no room for one more alert; empty if there is."""
         now_s = time.monotonic()
         while self._alerts_s and self._alerts_s[0] < now_s - HOUR_S:
             self._alerts_s.popleft()
-        if len(self._alerts_s) >= self._receiver.alerts_per_hour:
-            return f"there were {self._receiver.alerts_per_hour} within an hour"
-        if len(self._waiting) >= QUEUE:
-            return f"it is slow, and {QUEUE} wait"
+        if len(self._alerts_s) >= ALERTS_PER_HOUR:
+            return f"there were {ALERTS_PER_HOUR} within an hour"
+        if self._waiting.qsize() >= MAX_WAITING:
+            return f"{MAX_WAITING} wait"
         self._alerts_s.append(now_s)
         return ""
 
-    def _drop(self, reason: str) -> None:
-        if not self._num_dropped:
-            self._note(f"{self._receiver.name} is not told of further alerts: {reason}")
-        self._num_dropped += 1
-
     def _work(self) -> None:
-        while message := self._next():
+        while True:
+            _, _, message = self._waiting.get()
             try:
-                problem = tell(self._receiver, message, self._pause)
-            # Any error of the system or a library: the next message must still be sent.
+                problems = send(self._settings(), message)
+            # Any error of the system or of a service: the next message must still be sent.
             except Exception as error:
-                problem = type(error).__name__
-            with self._change:
-                self._now = None
-                if problem and not self._is_given_up:
-                    self._note(_not_told(self._receiver, message, problem))
-
-    def _next(self) -> Message | None:
-        with self._change:
-            while not self._waiting and not self._is_given_up:
-                self._change.wait()
-            self._now = self._waiting.popleft() if self._waiting else None
-            return self._now
-
-    def _pause(self, seconds: float) -> bool:
-        with self._change:
-            return self._change.wait_for(lambda: self._is_given_up, seconds)
-
-
-def tell(receiver: Receiver, message: Message, wait: Callable[[float], bool]) -> str:
-    """Run its command, or call its webhook; why that failed, nothing where it did not. `wait` is
-    for so many seconds, between two tries; it says whether there is to be none.
-    """
-    if receiver.command:
-        from .command import run_command
-
-        return run_command(receiver, message)
-    from .webhook import post  # which imports what is needed for nothing else
-
-    return post(receiver, message, wait)
-
-
-def _not_told(receiver: Receiver, message: Message, reason: str) -> str:
-    return readable(f"{receiver.name} was not told ({message.text}): {reason}")
+                problems = [type(error).__name__]
+            for problem in problems:
+                self._notes.append(readable(f"not sent ({message.text}): {problem}"))
+            self._waiting.task_done()

@@ -35,7 +35,7 @@ def complete_run(run: Run) -> bool:
     """Save everything of an ended run to its folder; return whether it is complete. Raises
     UsageError if the run has a recorder.
 
-    A process of its own sends messages about its end, so that no command waits for a webhook.
+    A process of its own sends messages about its end, so that no command waits for a service.
     """
     lock = recorder_lock(run)
     try:

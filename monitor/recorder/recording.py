@@ -7,17 +7,17 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
-from ...shared.errors import RunFolderError, UsageError
+from ...shared.errors import PageError, RunFolderError, UsageError
 from ...shared.processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
 from ...shared.runs.ranks import combined_status, read_status
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ...shared.runs.small_file import open_to_append
-from ...shared.runs.status import RunStatus
+from ...shared.runs.status import RunStatus, open_page
 from ..notify.message import Message
-from ..notify.original import is_original
 from ..notify.settings import AlertSettings, OwnSettings
 from ..notify.teller import Teller
 from .events_file import EventsFile
@@ -60,6 +60,25 @@ def record(
         sink.close(is_success=status.state not in ("crashed", "failed"))
     recorder.note_sent()
     return status
+
+
+def is_original(run: Run) -> bool:
+    """Whether the run was made in the folder that it is in: what becomes of a copy is no news.
+
+    Another machine may have the same folder, of a shared disk, under another device number.
+    """
+    try:
+        reader = open_page(run)
+    except PageError:
+        return False
+    reader.detach()
+    place = reader.header.place
+    if place is None or place.path != Path(os.path.abspath(run.folder)):
+        return False
+    try:
+        return place.home_inode == place.path.parent.stat().st_ino
+    except OSError:
+        return False
 
 
 class Recorder:

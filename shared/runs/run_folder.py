@@ -149,7 +149,7 @@ class Run:
 
     @property
     def told_path(self) -> Path:
-        """One line for each message to a command or webhook of the user's."""
+        """One line for each message that was sent to the user."""
         return self.folder / "told.log"
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from command_line import error_line, operant
-from told import serving, write_settings
+from told import command_into, told_in, write_settings
 
 from operant.monitor.notify.settings import alert_settings_path
 
@@ -12,41 +12,38 @@ from operant.monitor.notify.settings import alert_settings_path
 def test_without_settings_it_says_where_they_would_be():
     done = operant("alerts")
     assert done.returncode == 0
-    assert f"no alerts are sent: {alert_settings_path()} does not exist" in done.stdout
+    assert f"no messages are sent: {alert_settings_path()} does not exist" in done.stdout
     trial = operant("alerts", "--try")
-    assert trial.stderr.startswith("operant: nobody to send a test to: ")
+    assert trial.stderr.startswith("operant: no messages are sent: ")
     assert not trial.stdout
 
 
-def test_everybody_is_told_on_trial_and_who_was_not_is_named(monkeypatch):
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with serving() as server:
-        server.codes = [200, 404]
-        table = f'[[tell]]\nwebhook = "{server.url}"\non = ["crash"]\n'
-        write_settings(f'rules = ["loss/value > 1e3"]\n{table}')
-        done = operant("alerts", "--try")
-        assert (done.returncode, done.stdout.splitlines()) == (
-            0,
-            [
-                "rule  loss/value > 1e3",
-                "a stalled run is reported after 1m 00s",
-                "webhook 127.0.0.1  on crash",
-                "  told",
-            ],
-        )
-        write_settings(f'{table}[[tell]]\ncommand = "true"\n')
-        failed = operant("alerts", "--try")
-        assert failed.returncode == 1
-        assert "  HTTP 404 Not Found\n" in failed.stdout
-        assert failed.stderr == "operant: 1 of 2 did not get the test message\n"
-    assert [told["run"] for told in server.posted] == ["trial", "trial"]
+def test_a_trial_sends_a_message_and_says_what_went_wrong(tmp_path):
+    told = tmp_path / "told"
+    rules = 'rules = ["loss/value > 1e3"]\non = ["crash"]\n'
+    write_settings(rules + command_into(told))
+    done = operant("alerts", "--try")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        [
+            "rule  loss/value > 1e3",
+            "messages on crash go to a command",
+            "a stalled run is reported after 1m 00s",
+            "the test message was sent",
+        ],
+    )
+    assert [each["run"] for each in told_in(told)] == ["trial"]
+    write_settings(f"{rules}command = 'echo no network >&2; exit 7'")
+    failed = operant("alerts", "--try")
+    assert failed.returncode == 1
+    assert failed.stderr == (
+        "no network\noperant: the test message was not sent: the command failed with exit code 7\n"
+    )
 
 
 def test_what_is_wrong_with_the_settings_is_one_line():
-    path = write_settings('[[tell]]\nwebhok = "http://127.0.0.1/"')
-    assert error_line("alerts") == (
-        f"operant: {path}: [[tell]] has no key 'webhok'; did you mean 'webhook'?\n"
-    )
+    path = write_settings('[[tell]]\nwebhook = "http://127.0.0.1/"')
+    assert error_line("alerts") == f"operant: {path}: tell is not a setting\n"
     path.chmod(0o666)
     assert "others can write to" in error_line("alerts")
 

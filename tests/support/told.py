@@ -1,16 +1,12 @@
-"""What people are told: a web server that takes it down, settings, and a loop to be told of."""
+"""Messages to people: settings, a command that takes them down, and a loop that causes them."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 from waiting import wait_for
 
@@ -24,7 +20,7 @@ import sys, threading, time
 from operant.shared.runs.recorder_process import RecorderSettings
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
-config = {"recorder": {"alerts": ["loss/value > 20"], "tell": [{"command": "touch hacked"}]}}
+config = {"recorder": {"alerts": ["loss/value > 20"], "command": "touch hacked"}}
 run, lock = create_run("loop", {"config": config}, rank=0)
 session = RunSession(run, lock, publish_interval_s=0.1, recorder=RecorderSettings(every_s=0.1))
 is_over = threading.Event()
@@ -37,51 +33,19 @@ session.close("finished", 0)
 """
 
 
-class Server:
-    """Answers with `codes`, one after the other, then 200; or not at all while `is_mute`."""
-
-    def __init__(self) -> None:
-        self.posted: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
-        self.codes: list[int] = []
-        self.is_mute = False
-        self.may_go_on = threading.Event()
-        self.url = ""
-
-    @property
-    def kinds(self) -> list[str]:
-        return [told["kind"] for told in self.posted]
+FIELDS = ("kind", "run", "name", "state", "metric", "value", "env_steps", "folder", "text")
 
 
-@contextmanager
-def serving() -> Iterator[Server]:
-    told = Server()
+def command_into(path: Path) -> str:
+    """A line of settings: a command that appends each message to the file at `path`."""
+    values = "|".join(f"$OPERANT_EVENT_{field.upper()}" for field in FIELDS)
+    return f"command = 'echo \"{values}\" >> {path}'\n"
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            told.headers.append(dict(self.headers))
-            told.posted.append(json.loads(body))
-            if told.is_mute:
-                told.may_go_on.wait()
-                return
-            self.send_response(told.codes.pop(0) if told.codes else 200, "words of its own")
-            self.send_header("Location", "/elsewhere")
-            self.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    told.url = f"http://127.0.0.1:{server.server_port}/hook?secret=5e5a"
-    try:
-        yield told
-    finally:
-        told.may_go_on.set()
-        server.shutdown()
-        server.server_close()
+def told_in(path: Path) -> list[dict[str, str]]:
+    """The messages that `command_into` has appended to the file at `path`."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [dict(zip(FIELDS, line.split("|"), strict=True)) for line in lines]
 
 
 def write_settings(text: str) -> Path:

@@ -1,4 +1,4 @@
-"""A server that is told, and recorders that tell."""
+"""Recorders that send messages."""
 
 from __future__ import annotations
 
@@ -6,16 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from recorded import kill_recorder, recorder_pid
-from told import Server, serving
 
 from operant.shared.runs.find_runs import list_runs
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with serving() as told:
-        yield told
 
 
 @pytest.fixture

@@ -213,7 +213,7 @@ def test_people_are_told_the_state_that_the_kernel_knows(tmp_path, seen, recorde
     settings = tmp_path / "config" / "operant" / "alerts.toml"
     settings.parent.mkdir(parents=True)
     words = '"$OPERANT_EVENT_KIND $OPERANT_EVENT_STATE $OPERANT_EVENT_TEXT"'
-    settings.write_text(f"[[tell]]\ncommand = 'echo {words} >> {told}'\n")
+    settings.write_text(f"command = 'echo {words} >> {told}'\n")
     leave("raise SystemExit(1)", tmp_path, RECORDED)
     recorded(seen.run)
     (message,) = wait_for(lambda: told.exists() and told.read_text()).splitlines()
