@@ -1,1 +1,1 @@
-"""Text from outside, made safe; patterns, numbers and secrets in it."""
+"""Text from outside, made safe; numbers and secrets in it."""

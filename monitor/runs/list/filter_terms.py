@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ....shared.errors import nearest
 from ....shared.text.harmless import one_line
-from ....shared.text.patterns import PatternError, pattern
 from ....shared.text.typed_numbers import typed_number
 from ..reading.conditions import symbols
 from .run_values import NUMBERS, TYPED, WORDS
@@ -22,6 +23,7 @@ _TERM = re.compile(
 _PLAIN = re.compile(
     rf"(?P<not>-?)(?P<how>~?)(?P<value>{_EXPRESSION}|[^<>=!~()|&\"']+|\"[^\"]*\"|'[^']*')"
 )
+MAX_SEARCHED = 200  # characters of a text in which an expression is searched for
 _ALSO_CALLED = {"env_steps": "steps"}
 _ORDERS = (">", "<", ">=", "<=")
 _STATES = [condition.word for condition in symbols()]
@@ -89,8 +91,8 @@ def _words_test(term: Term, things: str) -> Test:
     if term.key != "name":
         raise FilterError(f"{things} can be searched by words only, not by {term.key}")
     if term.how == "~":
-        search = pattern(term.value).search
-        return lambda searched: search(searched) != term.is_negated
+        is_found = expression_test(term.value)
+        return lambda searched: is_found(searched) != term.is_negated
     words = [word for word in term.value.lower().split(",") if word] or [","]
     is_wanted = (term.how != "!=") != term.is_negated
     return lambda searched: any(word in searched.lower() for word in words) == is_wanted
@@ -151,10 +153,23 @@ def _checked(term: Term, word: str) -> Term:
 def _check_expression(term: Term, word: str) -> None:
     if term.key in NUMBERS:
         raise FilterError(f"{term.key} is a number, which {word} cannot search")
+    expression_test(term.value)
+
+
+@lru_cache(64)
+def expression_test(expression: str) -> Test:
+    """Whether a regular expression finds something in the first MAX_SEARCHED characters of a
+    text, ignoring case. Raises FilterError if it is no regular expression.
+    """
     try:
-        pattern(term.value)
-    except PatternError as error:
-        raise FilterError(f"{one_line(term.value, 60)} is {error}") from None
+        with warnings.catch_warnings():  # of future versions of Python
+            warnings.simplefilter("ignore")
+            search = re.compile(expression, re.IGNORECASE).search
+    except (re.error, OverflowError, RecursionError) as error:
+        reason = one_line(str(error), 100)
+        shown = one_line(expression, 60)
+        raise FilterError(f"{shown} is no regular expression: {reason}") from None
+    return lambda text: search(text[:MAX_SEARCHED]) is not None
 
 
 def _unquoted(text: str) -> str:

@@ -22,8 +22,7 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 
-from ....shared.text.patterns import pattern
-from .filter_terms import Filter, FilterError, Term
+from .filter_terms import Filter, FilterError, Term, expression_test
 from .run_values import NUMBERS, STAMP, WORDS, Known, known_names, metric_of
 from .runs_poller import RunRow
 
@@ -84,13 +83,13 @@ def _plain_test(term: Term, rows: Sequence[RunRow], known: Known, is_all_known: 
 def _words_test(term: Term) -> Test:
     text_of = WORDS[term.key]
     if term.how == "~":
-        search = pattern(term.value).search
+        is_found = expression_test(term.value)
         if term.key == "name":  # as it is, and as narrow lists show it
             return lambda row: any(
-                search(name)
+                is_found(name)
                 for name in (row.notes.name, row.run.id, STAMP.sub("", row.run.id), row.given_name)
             )
-        return lambda row: search(text_of(row))
+        return lambda row: is_found(text_of(row))
     words = [word for word in term.value.lower().split(",") if word] or [","]
     is_wanted = term.how != "!="
     if term.key == "tag":  # a whole one
@@ -112,7 +111,7 @@ def _is_number(value: object) -> bool:
 def _fits(value: object, term: Term) -> bool:
     """Numbers compare as numbers, all else as words; `:` and `=` take several, with commas."""
     if term.how == "~":
-        return pattern(term.value).search(str(value))
+        return expression_test(term.value)(str(value))
     if term.is_order:
         return _is_number(value) and _compares(float(value), term.how, term.number)  # type: ignore[arg-type]
     choices = dict.fromkeys([term.value, *filter(None, term.value.split(","))])

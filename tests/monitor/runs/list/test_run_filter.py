@@ -121,10 +121,9 @@ def test_terms_hold_all_at_once(text, left):
         ("env>3", "'env' is a word"),
         ("nothing>3", "no run has 'nothing'"),
         ("name~[", "is no regular expression"),
-        ("name~a{99999999999}", "is more than can be searched for"),
-        (f"name~{'(' * 5000}{')' * 5000}", "is more than can be searched for"),
+        ("name~a{99999999999}", "is no regular expression"),
+        (f"name~{'(' * 5000}{')' * 5000}", "is no regular expression"),
         ("/(/", "is no regular expression"),
-        (r"/(a)\1/", "is not possible here: it refers to a group"),
         ("return~4", "is a number"),
         (">5", ">5 is not understood"),
         ("(cart", "is not understood"),
@@ -190,12 +189,12 @@ def test_what_python_says_about_expressions_of_the_future_is_not_said(recwarn):
     assert not recwarn.list
 
 
-@pytest.mark.timeout(120)  # Python's own matcher would take for ever
-@pytest.mark.parametrize("text", ["/(a+)+!/", "config_key~(a+)+!", "tag~(a+)+!"])
-def test_no_expression_stops_the_list(text):
-    long = "a" * 40
-    notes = RunNotes(long, "", (long,))
-    assert names(text, [replace(ROWS[0], config={"config_key": long}, notes=notes)]) == ""
+@pytest.mark.parametrize("text", ["/a!/", "config_key~a!"])
+def test_an_expression_is_searched_for_in_the_first_200_characters(text):
+    for length, found in ((199, "a"), (200, "")):
+        long = "a" * (length - 1) + "a!"
+        row = replace(ROWS[0], config={"config_key": long}, notes=RunNotes(long, "", ()))
+        assert names(text, [row]) == found
 
 
 def test_steps_are_found_by_the_name_that_charts_have_for_them():
