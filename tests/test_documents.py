@@ -76,12 +76,10 @@ FOREIGN = {
     "package_to_hub", "push_to_hub",
     "report_to", "--capture-video", "--save-model", "--track",
     # systems and other commands
-    "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "HTTPS_PROXY", "LD_LIBRARY_PATH",
+    "ControlMaster", "F_OFD_GETLK", "F_OFD_SETLK", "LD_LIBRARY_PATH",
     "OMP_WAIT_POLICY", "--max-restarts", "--node-rank", "--shm-size", "--snapshot-update",
     # classes that examples define
     "SmoothDQN",
-    # examples of secrets
-    "DB_PASSWORD", "api_key", "key_dim", "max_tokens", "sort_key", "--token",
     # OPERANT_EVENT_ and HISTORY are followed by a field or a number, lunar_lander by a variant
     "HISTORY1", "OPERANT_EVENT_KIND", "OPERANT_EVENT_TEXT", "lunar_lander_continuous",
 }  # fmt: skip

@@ -186,9 +186,7 @@ class ConsoleFile:
     def _masked(self, row: _Row) -> tuple[str, int]:
         """The text of `row` as it may be kept, and how many of the next lines to hide."""
         text = harmless(row.text)
-        for secret in self._secrets:
-            text = text.replace(secret, MASK)
-        text, key_lines, keep = masked_text(text), 0, MAX_CHARACTERS
+        text, key_lines, keep = masked_text(text, self._secrets), 0, MAX_CHARACTERS
         if row.num_characters > _MASKED_CHARACTERS:  # a secret may be cut at the end of `row.text`
             keep = min(keep, max(0, len(text) - (_MASKED_CHARACTERS - MAX_CHARACTERS)))
         num_cut = max(0, len(text) - keep) + row.num_characters - len(row.text)
