@@ -24,9 +24,8 @@ def command(paths: tuple[Path, ...]) -> int:
     """Make runs of what other programs logged at PATH: a file, a folder, or a folder of many runs.
 
     It reads TensorBoard's event files, wandb's folders (also of offline runs), progress.csv of
-    Stable-Baselines3, metrics.csv of Lightning, and monitor.csv with evaluations.npz of RL Zoo.
-    Every row is kept with its step and its time. The files stay as they are. What was imported
-    before is not imported again.
+    Stable-Baselines3 and metrics.csv of Lightning. Every row is kept with its step and its time.
+    The files stay as they are. What was imported before is not imported again.
     """
     from ..monitor.imports.sources import import_all
 

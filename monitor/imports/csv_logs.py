@@ -1,19 +1,13 @@
-"""Imports the CSV files of Stable-Baselines3, RL Zoo and Lightning."""
+"""Imports the CSV files of Stable-Baselines3, Lightning and others."""
 
 from __future__ import annotations
 
 import csv
-import heapq
 import importlib
-import itertools
-import json
 import math
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ...shared.errors import UsageError
 from ...shared.text.plain_values import described_error
@@ -28,10 +22,6 @@ _STEPS = (
 _WALL_S = ("_timestamp", "wall_time", "timestamp")
 _ELAPSED_S = ("time/time_elapsed", "_runtime", "elapsed_s")
 _NO_METRICS = frozenset((*_STEPS, *_WALL_S, *_ELAPSED_S))
-_ORDERED_DICT = "tag:yaml.org,2002:python/object/apply:collections.OrderedDict"
-
-
-MAX_EVALUATIONS_BYTES = 256 << 20  # unpacked
 
 
 class Row(NamedTuple):
@@ -74,59 +64,13 @@ class CsvLog:
                 yield Row(None if step is None else int(step), wall_s, values)
 
 
-class MonitorLogs:
-    """Files of Stable-Baselines3 and RL Zoo: `Monitor` writes the episodes of each environment to
-    `N.monitor.csv`, `EvalCallback` writes evaluations to `evaluations.npz`.
-    """
-
-    def __init__(self, path: Path, files: list[Path]) -> None:
-        self.path, self.files = path, files
-        self._folder = path if path.is_dir() else path.parent
-        self.name = name_of(self._folder)
-
-    def began_s(self) -> float:
-        return min(_monitor_head(file)[0] for file in self.files)
-
-    def write(self, run: ImportedRun) -> None:
-        for path in sorted(self._folder.glob("*/*.yml")):  # RL Zoo: ENV/config.yml and args.yml
-            run.config.update(_settings(path, run))
-        _, about = _monitor_head(self.files[0])
-        if env := about.get("env_id"):
-            run.config.update({"env": env})
-        rows = heapq.merge(
-            self._episodes(run), self._evaluations(run), key=lambda row: row.step or 0
-        )
-        for row in rows:
-            run.log_at(row.wall_s, row.values, row.step)
-
-    def _episodes(self, run: ImportedRun) -> Iterator[Row]:
-        files = [_episodes(file, run) for file in self.files]
-        num_steps = 0
-        for row in heapq.merge(*files, key=lambda row: row.wall_s):
-            num_steps += row.step or 0
-            yield row._replace(step=num_steps)
-
-    def _evaluations(self, run: ImportedRun) -> Iterator[Row]:
-        path = self._folder / "evaluations.npz"
-        if not path.is_file():
-            return
-        try:
-            rows = _evaluations(path)
-        except Exception as error:
-            run.warn_once(str(path), f"{path} is not imported: {described_error(error)}")
-            return
-        yield from rows
-
-
-def _cells(
-    path: Path, run: ImportedRun | None, num_head_lines: int = 0
-) -> Iterator[dict[str, float]]:
-    """The numbers of each line of a table, by column. Ends where the file is damaged, and warns
-    `run` of that.
+def _cells(path: Path, run: ImportedRun | None) -> Iterator[dict[str, float]]:
+    """The numbers of each line of a table, by column. Lines that begin with `#` are comments. Ends
+    where the file is damaged, and warns `run` of that.
     """
     with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        lines = csv.reader(itertools.islice(file, num_head_lines, None))
-        num_lines = num_head_lines
+        lines = csv.reader(line for line in file if not line.startswith("#"))
+        num_lines = 0
         try:
             names = next(lines, [])
             for cells in lines:
@@ -151,61 +95,14 @@ def _first(cells: dict[str, float], names: tuple[str, ...]) -> float | None:
     return next((number for number in numbers if math.isfinite(number)), None)
 
 
-def _monitor_head(path: Path) -> tuple[float, dict[str, Any]]:
-    """When a file of `Monitor` begins, in seconds since 1970, and all that its first line says."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        line = file.readline(1 << 16)
-    try:
-        about = json.loads(line.removeprefix("#"))
-        return float(about["t_start"]), about
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise UsageError(f"{path} is no file of Monitor's: it begins with {line[:40]!r}") from None
-
-
-def _episodes(path: Path, run: ImportedRun) -> Iterator[Row]:
-    """The episodes of one environment; the step of each is its length."""
-    began_s, _ = _monitor_head(path)
-    names = {"r": "episode/return", "l": "episode/length"}
-    for cells in _cells(path, run, num_head_lines=1):
-        length, elapsed_s = _first(cells, ("l",)), _first(cells, ("t",))
-        if length is not None and elapsed_s is not None:  # else the last line is cut off
-            values = {names.get(name, name): cells[name] for name in cells if name != "t"}
-            yield Row(int(length), began_s + elapsed_s, values)
-
-
-def _evaluations(path: Path) -> list[Row]:
-    """The evaluations in a file of `EvalCallback`; their times are those of the episodes before.
-    Raises an error of some kind if it is no such file.
-    """
-    with zipfile.ZipFile(path) as packed:
-        num_bytes = sum(each.file_size for each in packed.infolist())
-        if num_bytes > MAX_EVALUATIONS_BYTES:
-            raise ValueError(f"it has {num_bytes} bytes")
-    with np.load(path, allow_pickle=False) as found:
-        columns = (found["timesteps"].tolist(), found["results"], found["ep_lengths"])
-    return [
-        Row(
-            int(step),
-            math.nan,
-            {"evaluation/return": float(rewards.mean()), "evaluation/length": float(sizes.mean())},
-        )
-        for step, rewards, sizes in zip(*columns, strict=False)
-        if rewards.size and sizes.size
-    ]
-
-
 def _settings(path: Path, run: ImportedRun) -> dict[str, Any]:
     """The configuration in a file of YAML; empty if there is none."""
     if not path.is_file():
         return {}
     try:
         yaml = importlib.import_module("yaml")
-        loader: Any = type("Loader", (yaml.SafeLoader,), {})
-        loader.add_constructor(  # as RL Zoo writes its settings
-            _ORDERED_DICT, lambda loader, node: dict(loader.construct_sequence(node, deep=True)[0])
-        )
         with path.open(encoding="utf-8") as file:
-            return dict(yaml.load(file, loader) or {})
+            return dict(yaml.safe_load(file) or {})
     except Exception as error:  # the library is missing, or the file is damaged
         run.warn_once(str(path), f"{path} is not imported: {described_error(error)}")
         return {}

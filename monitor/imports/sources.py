@@ -11,13 +11,13 @@ from ...shared.errors import OperantError, UsageError
 from ...shared.runs.find_runs import own_runs
 from ...shared.runs.run_notes import MANIFEST_FILE
 from ...shared.text.plain_values import described_error
-from .csv_logs import TABLES, CsvLog, MonitorLogs
+from .csv_logs import TABLES, CsvLog
 from .event_files import EventFiles
 from .imported_run import IMPORTED_BYTES, IMPORTED_FROM, Source, import_run, num_bytes
 from .wandb_folder import WandbFolder
 
 MAX_DEPTH = 64  # of folders below the one that is imported
-EVENTS, MONITORS = "*tfevents*", "*monitor.csv"
+EVENTS = "*tfevents*"
 
 
 class Imported(NamedTuple):
@@ -46,8 +46,8 @@ def import_all(path: Path) -> Iterator[Imported]:
 
 
 _KNOWN = (
-    "expected TensorBoard's event files, folders of wandb, progress.csv of Stable-Baselines3, "
-    "metrics.csv of Lightning, or monitor.csv of RL Zoo"
+    "expected TensorBoard's event files, folders of wandb, progress.csv of Stable-Baselines3, or "
+    "metrics.csv of Lightning"
 )
 
 
@@ -95,8 +95,6 @@ def _sources(path: Path) -> Iterator[Source]:
         yield EventFiles(path, [path])
     elif path.suffix == ".wandb":
         yield WandbFolder(path)
-    elif path.match(MONITORS):
-        yield MonitorLogs(path, [path])
     elif path.suffix == ".csv":
         yield CsvLog(path)
 
@@ -108,8 +106,6 @@ def _sources_in(folder: Path, depth: int = 0) -> Iterator[Source]:
         yield EventFiles(folder, _files(folder.rglob(EVENTS)))
     elif tables := [path for name in TABLES if (path := folder / name).is_file()]:
         yield CsvLog(tables[0])
-    elif monitors := _files(folder.glob(MONITORS)):
-        yield MonitorLogs(folder, monitors)
     elif depth < MAX_DEPTH:
         for inner in sorted(folder.iterdir()):
             # wandb links `latest-run`. Folders of other users are passed over.

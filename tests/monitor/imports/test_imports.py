@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +14,7 @@ from command_line import error_line, operant, operant_json
 from kept_rows import kept_rows, series
 from tensorboardX import SummaryWriter
 
-from operant.monitor.imports import csv_logs, imported_run
+from operant.monitor.imports import imported_run
 from operant.monitor.imports.sources import import_all
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.ranks import read_status
@@ -199,8 +197,6 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path):
     assert "no rows" in error_line("import", str(tmp_path / "picture.csv"))
     (tmp_path / "run-1.wandb").write_bytes(b"junk" * 100)
     assert "it is no log of wandb's" in error_line("import", str(tmp_path / "run-1.wandb"))
-    (tmp_path / "0.monitor.csv").write_text("r,l,t\n1,2,3\n")
-    assert "no file of Monitor's" in error_line("import", str(tmp_path / "0.monitor.csv"))
     assert list_runs() == []
     run, lock = create_run("own", {}, rank=0)
     lock.release()
@@ -268,38 +264,6 @@ def test_metrics_csv_of_lightning(tmp_path):
     assert series(run, "val/loss") == [(4, 0.25)]
 
 
-def write_monitor(path: Path, began_s: float, episodes: list[tuple[float, int, float]]) -> None:
-    """Episodes as Stable-Baselines3's `Monitor` has them: return, length, seconds since then."""
-    with path.open("w", newline="") as file:
-        file.write(f"#{json.dumps({'t_start': began_s, 'env_id': 'CartPole-v1'})}\n")
-        csv.writer(file).writerows([("r", "l", "t"), *episodes])
-
-
-def test_a_folder_of_rl_zoo(tmp_path):
-    folder = tmp_path / "CartPole-v1_1"
-    (folder / "CartPole-v1").mkdir(parents=True)
-    write_monitor(folder / "0.monitor.csv", BEGAN_S, [(10, 10, 1.0), (30, 30, 3.0)])
-    write_monitor(folder / "1.monitor.csv", BEGAN_S + 0.5, [(20, 20, 1.5), (40, 40, 3.5)])
-    np.savez(
-        folder / "evaluations.npz",
-        timesteps=np.array([50]),
-        results=np.array([[100.0, 200.0]]),
-        ep_lengths=np.array([[100, 200]]),
-    )
-    (folder / "CartPole-v1" / "config.yml").write_text(
-        "!!python/object/apply:collections.OrderedDict\n- - - n_envs\n    - 8\n"
-        "  - - learning_rate\n    - lin_0.001\n"
-    )
-    done = operant("import", str(tmp_path))
-    assert (done.returncode, done.stderr) == (0, "")
-    run = the_run()
-    # By time: 10 after 1 s, 20 after 2 s, 30 after 3 s, 40 after 4 s; steps add up.
-    assert series(run, "episode/return") == [(10, 10), (30, 20), (60, 30), (100, 40)]
-    assert series(run, "evaluation/return") == [(50, 150)]
-    config = run.manifest()["config"]
-    assert config == {"n_envs": 8, "learning_rate": "lin_0.001", "env": "CartPole-v1"}
-
-
 WANDB_SCRIPT = """
 import numpy as np
 import wandb
@@ -360,45 +324,17 @@ def test_one_path_without_logs_does_not_end_the_import_of_others(tmp_path):
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
-    for name in ("0.monitor.csv", "evaluations.npz", "run-x.wandb"):
+    for name in ("progress.csv", "run-x.wandb"):
         os.mkfifo(tmp_path / name)
     assert "nothing that can be imported" in error_line("import", str(tmp_path))
 
 
-def monitor_file(folder: Path) -> Path:
-    text = '#{"t_start": 1700000000.0, "env_id": "Pendulum-v1"}\nr,l,t\n1.0,10,2.0\n'
-    (folder / "0.monitor.csv").write_text(text)
-    return folder / "evaluations.npz"
-
-
-@pytest.mark.parametrize("arrays", [
-    {"timesteps": ["a"], "results": ["b"], "ep_lengths": ["c"]},
-    {"timesteps": 1, "results": 2, "ep_lengths": 3},
-    {"timesteps": [np.nan], "results": [[1.0]], "ep_lengths": [[1]]},
-    {"other": [1]},
-])  # fmt: skip
-def test_a_broken_file_of_evaluations_costs_no_episodes(tmp_path, arrays):
-    np.savez(monitor_file(tmp_path), **arrays)
-    done = operant("import", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "evaluations.npz is not imported" in done.stderr
-    assert series(the_run(), "episode/return") == [(10, 1.0)]
-
-
-def test_a_file_of_evaluations_that_unpacks_to_much_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_logs, "MAX_EVALUATIONS_BYTES", 1000)
-    np.savez_compressed(
-        monitor_file(tmp_path), timesteps=[1], results=np.zeros((1, 999)), ep_lengths=[[1]]
-    )
-    (done,) = import_all(tmp_path)
-    assert done.num_rows == 1
-
-
 @pytest.mark.parametrize("text", [
-    "step,_runtime,x\n1,1e308,2\n", "#" + "[" * 60_000, "\ufeffstep,x\n7,2\n",
+    "step,_runtime,x\n1,1e308,2\n", "#" + "[" * 60_000, "#{}\nstep,x\n7,2\n",
+    "\ufeffstep,x\n7,2\n",
 ])  # fmt: skip
 def test_odd_tables_end_in_no_traceback(tmp_path, text):
-    path = tmp_path / ("0.monitor.csv" if text.startswith("#") else "log.csv")
+    path = tmp_path / "log.csv"
     path.write_text(text)
     done = operant("import", str(path))
     assert "Traceback" not in done.stderr
