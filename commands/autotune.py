@@ -99,7 +99,7 @@ def command(
     tried = [Candidate(settings) for settings in candidates(load(()), fixed)]
     chosen = fastest(tried, measure)
     if output:
-        head = f"{config} with {chosen.in_words()}: {int(chosen.env_steps_per_s)} env steps/s"
+        head = f"{config}, {chosen.in_words()}: {chosen.env_steps_per_s:.0f} env steps/s here"
         write_config(output, load(chosen.settings), head)
     if as_json:
         found = [{**vars(each), "env_steps_per_s": each.env_steps_per_s} for each in tried]

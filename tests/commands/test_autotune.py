@@ -142,7 +142,7 @@ def test_the_fastest_sizes_are_printed_and_written(tmp_path, monkeypatch):
     assert config.rollout_size == preset.rollout_size
     assert "4.00 x" in done.output
     assert f"fastest: --set num_envs={config.num_envs} --set rollout_steps=" in done.output
-    assert output.read_text().startswith(f"# cart_pole_ppo with num_envs={config.num_envs} ")
+    assert output.read_text().startswith(f"# cart_pole_ppo, num_envs={config.num_envs} ")
 
 
 def test_a_file_that_is_there_or_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
