@@ -29,7 +29,6 @@ from .console_file import ConsoleFile
 SWITCH = "OPERANT_CONSOLE"  # "off" in the environment: nothing is caught
 STOP_S = 2.0  # the longest that a process waits at its end until all it printed is kept
 NOWHERE = -1
-READ_BYTES = 1 << 16
 
 # The shell ends at once, so that the keeper is no child of the user's program.
 _START = '"$@" >/dev/null 2>&1 &'
@@ -97,8 +96,10 @@ class Console:
 
     def _restore(self) -> None:
         _write_by_lines()
-        for fd, before in self._before.items():
+        while self._before:
+            fd, before = self._before.popitem()
             os.dup2(before, fd)
+            os.close(before)
 
 
 class Keeper:
@@ -159,7 +160,7 @@ def keep(path: Path, life: int, sinks: dict[int, int]) -> None:
         ready = dict(poll.poll())
         for source in ready.keys() & sinks.keys():
             # A terminal that all have closed says POLLHUP alone.
-            data = os.read(source, READ_BYTES) if ready[source] & select.POLLIN else b""
+            data = os.read(source, 1 << 16) if ready[source] & select.POLLIN else b""
             if not data:
                 poll.unregister(source)
                 del sinks[source]

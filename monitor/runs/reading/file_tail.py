@@ -21,7 +21,7 @@ class FileTail:
         self.path = path
         self._seen: tuple[int, int, int] | None = None  # inode, size and time of the last change
         self._settled = 0  # as many bytes are in `_lines`, and do not change any more
-        self._lines: deque[str] = deque(maxlen=MAX_LINES - 1)
+        self._lines: deque[str] = deque(maxlen=MAX_LINES)
         self._shown: tuple[str, ...] = ()
 
     def read(self) -> tuple[str, ...]:
