@@ -19,7 +19,7 @@ from rank_results import (
     results_of,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
 MEMORY = {
     "env": "cart_pole_no_velocity",
