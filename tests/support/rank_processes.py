@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-TIMEOUT_S = 600.0  # a first run compiles, on a busy machine for minutes
+TIMEOUT_S = 1200.0  # a first run compiles, on a busy machine for minutes
 
 
 def free_port() -> int:

@@ -19,6 +19,8 @@ from rank_results import (
     results_of,
 )
 
+pytestmark = pytest.mark.timeout(3600)
+
 MEMORY = {
     "env": "cart_pole_no_velocity",
     "policy": {"hidden_sizes": [16], "memory": {"kind": "lstm", "size": 16, "horizon": 8}},
