@@ -73,7 +73,8 @@ def command(
     Keys: space pauses, + and - change the speed, n and p show the next and the previous episode, s
     the next seed, . plays one step, tab shows the next robot, q quits.
     """
-    theme, of_runs = known_theme(theme), {"seed": seed, "risk": risk}
+    theme = known_theme(theme)
+    of_runs: dict[str, object] = {"seed": seed, "risk": risk}
     if checkpoint != "newest":
         of_runs["checkpoint"] = checkpoint
     if to:

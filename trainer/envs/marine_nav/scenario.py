@@ -153,7 +153,9 @@ def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> No
 def write_scenarios(path: Path, scenarios: Sequence[Scenario]) -> None:
     """Write a file that `read_scenarios` reads."""
     counts = np.array([[len(s.starts), len(s.obstacles), len(s.vortices)] for s in scenarios])
-    lists = {key: np.concatenate([getattr(s, key) for s in scenarios]) for key in ROWS}
+    lists: dict[str, Any] = {
+        key: np.concatenate([getattr(s, key) for s in scenarios]) for key in ROWS
+    }
     with path.open("wb") as file:
         np.savez_compressed(file, counts=counts, **lists)
 
