@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OWN_FOLDERS = (str(ROOT / "tests"), str(ROOT / "tools"))
-# Calls of a module's function, by both names.
+# Functions of modules.
 STARTS = {
     "subprocess": {"Popen", "run", "check_call", "check_output"},
     "pexpect": {"spawn"},
@@ -35,11 +35,12 @@ TRAINING = {"train", "sweep", "autotune", "bench"}
 def is_slow(test: pytest.Function) -> bool:
     fixtures = test._fixtureinfo.name2fixturedefs.values()
     functions = [test.function, *(each.func for defined in fixtures for each in defined)]
-    return any(_is_slow(function) for function in functions)
+    return any(is_slow_code(function) for function in functions)
 
 
 @cache
-def _is_slow(function: Callable[..., Any]) -> bool:
+def is_slow_code(function: Callable[..., Any]) -> bool:
+    """Whether a function starts a process, opens the monitor or trains, or calls one that does."""
     seen: set[Any] = set()
     waiting = [unwrap(function)]
     while waiting:
@@ -49,9 +50,8 @@ def _is_slow(function: Callable[..., Any]) -> bool:
         seen.add(called)
         names, words = _names_of(called.__code__)
         found = {name: called.__globals__[name] for name in names & called.__globals__.keys()}
-        if names & SLOW_NAMES or any(
-            ismodule(found.get(module)) and names & calls for module, calls in STARTS.items()
-        ):
+        modules = [value.__name__ for value in found.values() if ismodule(value)]
+        if names & SLOW_NAMES or any(names & STARTS.get(module, set()) for module in modules):
             return True
         commands = {x.__name__ for x in found.values() if _module_of(x) == "command_line"}
         if commands & COMMANDS and words & TRAINING:
