@@ -151,8 +151,7 @@ def _changed(manifest: Mapping[str, Any], config: TrainConfig, keys: Collection[
         source: [key for key in listed if key not in keys]
         for source, listed in sources_in(manifest).items()
     }
-    if sources:
-        sources[YOU] = [*sources.get(YOU, []), *keys]
+    sources[YOU] = [*sources.get(YOU, []), *keys]
     defaults = manifest.get("defaults")
     before = defaults if isinstance(defaults, dict) else {}
     return Resolved(config, sources, changed_defaults(config, sources, before))

@@ -299,16 +299,15 @@ def changed_defaults(
     config: TrainConfig, sources: Sources, neutral: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The defaults of the keys that have another value in `config`, by their whole keys; "none"
-    where a default is no value at all. `neutral` are defaults for the environment, which win.
-    Where `sources` are known, a value that none of them has set counts as a default.
+    where a default is no value at all. `neutral` are defaults for the environment, which win. A
+    value that none of the `sources` has set counts as a default.
     """
     defaults = flat_keys(type(config).model_construct().model_dump(mode="json"))
     defaults |= {"algorithm": DEFAULT_ALGORITHM, "env": DEFAULT_ENV, **neutral}
     values = flat_keys(config.model_dump(mode="json"))
     given = {key for name, keys in sources.items() if not is_default(name) for key in keys}
     changed = [
-        key for key, value in values.items()
-        if value != defaults.get(key) and (key in given or not sources)
+        key for key, value in values.items() if key in given and value != defaults.get(key)
     ]  # fmt: skip
     return {key: "none" if defaults.get(key) is None else defaults[key] for key in changed}
 
