@@ -71,8 +71,7 @@ def evaluate(*arguments: Any, **options: Any) -> Evaluation:
 
 def scenarios(world: World, path: Path | None) -> Sequence[Scenario]:
     """`EnvSpec.scenarios`."""
-    from .scenario import check_room, read_scenarios
-    from .six_settings import six_settings
+    from .scenario import check_room, read_scenarios, six_settings
 
     if path is None:
         return six_settings(world)

@@ -50,6 +50,9 @@ ROWS = {
 }
 LARGEST = 1e6  # of any number: what float32 holds to a decimetre
 MOST_BYTES = 2**26  # of a file
+# What evaluations play: the authors' six settings, from our generator, because theirs are not
+# public. They are in a file, so that all who report figures play the same ones.
+SIX_SETTINGS = Path(__file__).with_name("six_settings.npz")
 
 
 class Scenario(NamedTuple):
@@ -192,3 +195,19 @@ def read_scenarios(path: Path) -> list[Scenario]:
     if (arrays["obstacles"][:, 2] <= 0).any():
         raise ConfigError(f"{path}: radii of obstacles must be above 0")
     return [Scenario(*fields) for fields in zip(*parts, strict=True)]
+
+
+def six_settings(world: World) -> list[Scenario]:
+    """Those that a world has room for; none where it has vortices, which these have not."""
+    if world.vortices:
+        return []
+    return [
+        scenario
+        for scenario in all_scenarios()
+        if len(scenario.starts) <= world.robots and len(scenario.obstacles) <= world.obstacles
+    ]
+
+
+@cache
+def all_scenarios() -> Sequence[Scenario]:
+    return read_scenarios(SIX_SETTINGS)

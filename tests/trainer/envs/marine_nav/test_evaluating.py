@@ -8,15 +8,13 @@ import torch
 
 from operant.trainer.envs.marine_nav.evaluating import in_turn, setting_of
 from operant.trainer.envs.marine_nav.making import make_spec
-from operant.trainer.envs.marine_nav.scenario import Scenario
+from operant.trainer.envs.marine_nav.scenario import Scenario, all_scenarios, six_settings
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
 from operant.trainer.envs.marine_nav.six_settings import (
     EPISODES_EACH,
     SETTINGS,
-    all_scenarios,
     generated,
     rounded,
-    six_settings,
 )
 from operant.trainer.envs.marine_nav.world import World
 from operant.trainer.experiment.evaluation import evaluate, scenarios_of
