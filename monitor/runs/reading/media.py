@@ -111,7 +111,7 @@ def content_of(file: MediaFile) -> Content:
             if ending in _TABLES:
                 return _table(opened.read(MAX_TABLE_BYTES + 1))
     except ModuleNotFoundError:
-        return "pictures and videos need packages: pip install 'operant-rl[play]'"
+        return "pictures and videos need packages: pip install 'operant-rl[media]'"
     except FileNotFoundError:
         return f"{file.path.name} is gone"
     except Exception as error:  # whatever the bytes make a decoder raise

@@ -143,7 +143,7 @@ def test_a_picture_that_cannot_be_drawn_is_one_line(run, data, why, recwarn):
 def test_without_a_package_the_line_says_what_to_install(run, monkeypatch):
     write(run, "a", picture_bytes(RED))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert content(run) == "pictures and videos need packages: pip install 'operant-rl[play]'"
+    assert content(run) == "pictures and videos need packages: pip install 'operant-rl[media]'"
 
 
 def test_a_table_of_a_loop_comes_with_its_cells(run):
