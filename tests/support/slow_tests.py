@@ -26,7 +26,7 @@ STARTS = {
     "multiprocessing": {"Process", "Pool", "get_context"},
     "operant": {"train", "Trainer"},
 }
-# Named wherever they are called: a pilot of the monitor, a notebook, a process of an environment.
+# Whatever they belong to: a pilot of the monitor, a notebook, a recorder.
 SLOW_NAMES = {"run_test", "NotebookClient", "start_recorder"}
 COMMANDS = {"operant", "operant_json"}  # of command_line.py, in this process
 TRAINING = {"train", "sweep", "autotune", "bench"}
