@@ -24,7 +24,7 @@ STARTS = {
     "pty": {"fork", "spawn"},
     "os": {"fork", "forkpty", "posix_spawn"},
     "multiprocessing": {"Process", "Pool", "get_context"},
-    "operant": {"train", "Trainer"},
+    "operant": {"train"},
 }
 # Whatever they belong to: a pilot of the monitor, a notebook, a recorder.
 SLOW_NAMES = {"run_test", "NotebookClient", "start_recorder"}
