@@ -24,9 +24,9 @@ STARTS = {
     "pty": {"fork", "spawn"},
     "os": {"fork", "forkpty", "posix_spawn"},
     "multiprocessing": {"Process", "Pool", "get_context"},
-    "operant": {"train", "Trainer"},
+    "operant": {"train"},
 }
-# Named wherever they are called: a pilot of the monitor, a notebook, a process of an environment.
+# Whatever they belong to: a pilot of the monitor, a notebook, a recorder.
 SLOW_NAMES = {"run_test", "NotebookClient", "start_recorder"}
 COMMANDS = {"operant", "operant_json"}  # of command_line.py, in this process
 TRAINING = {"train", "sweep", "autotune", "bench"}

@@ -43,6 +43,7 @@ def test_where_the_disk_fails_the_old_file_stays(tmp_path, monkeypatch):
     assert path.read_bytes() == b"new"
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_leave_the_whole_of_one_of_them(tmp_path):
     path = tmp_path / "monitor.toml"
     with ProcessPoolExecutor(2) as pool:

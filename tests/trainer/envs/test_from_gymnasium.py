@@ -185,6 +185,7 @@ def test_dead_steps_change_nothing_that_is_learned(make_experiment):
     assert experiment.env_steps == 8 * 64 - int(dead.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_any_environment_is_trained_by_its_id(make_experiment, num_workers):
     experiment = make_experiment(

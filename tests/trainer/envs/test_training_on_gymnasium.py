@@ -31,6 +31,7 @@ class Endless(gymnasium.Env):
 WORKERS = ("env=gymnasium:CartPole-v1", "workers.num_workers=2", "num_envs=2")
 
 
+@pytest.mark.slow
 def test_evaluation_leaves_no_processes(make_experiment):
     others = set(psutil.Process().children())  # of an earlier test
     experiment = make_experiment(*WORKERS)
@@ -42,6 +43,7 @@ def test_evaluation_leaves_no_processes(make_experiment):
     assert set(psutil.Process().children()) <= others
 
 
+@pytest.mark.slow
 def test_training_leaves_no_processes_however_it_ends(small_config, operant_pages, tmp_path):
     def fails(*_):
         raise RuntimeError("on purpose")
