@@ -67,7 +67,8 @@ def writer_for(path: Path) -> Callable[[Path, Film], None]:
         from .rastering import write_gif, write_mp4
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"GIF and MP4 need {error.name}, which is not installed: pip install 'operant-rl[media]'"
+            f"GIF and MP4 need {error.name}, which is not installed: "
+            "pip install 'operant-rl[media]'"
         ) from None
     return write_gif if ending == ".gif" else write_mp4
 
