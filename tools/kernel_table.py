@@ -32,7 +32,7 @@ from operant.trainer.envs.vector_on_gpu import CudaVectorEnv, Steps
 from operant.trainer.experiment.build import device_experiment
 from operant.trainer.jit.kernel import Kernel, as_arrays
 from operant.trainer.machine.stopwatch import Stopwatch
-from operant.trainer.policies.draws_on_gpu import CountedDraws, fill_step_uniforms
+from operant.trainer.policies.draws_on_gpu import CountedDraws
 
 CAPABILITIES = ((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 # Kernels whose source asks for memory of each thread: state and activations of the environment.
@@ -177,7 +177,6 @@ def _launch_replay() -> None:
 
 def _launch_draws() -> None:
     CountedDraws("normal", (8,), 1, torch.device("cpu")).next()
-    fill_step_uniforms(torch.zeros(4, 2), torch.zeros(1, dtype=torch.int64), 1, 1)
 
 
 def print_table(launched: Launched) -> None:

@@ -23,8 +23,11 @@ from ..text.masking import MASK, masked_text
 MAX_BYTES = 8 << 20
 LAST_BYTES = 4 << 20  # what stays of a file that has become longer
 MAX_CHARACTERS = 1 << 16  # of a line that does not end: its last ones
+MAX_KEY_LINES = 100  # that are hidden after the head of a private key whose end does not come
 
 _TIME_CHARACTERS = len("2026-11-27T23:53:42.123Z ")
+_KEY_HEAD = "-----BEGIN PRIVATE KEY-----"
+_OPEN_KEY = re.compile("-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?!.*-----END )", re.DOTALL)
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])"
 )
@@ -65,6 +68,7 @@ class ConsoleFile:
             self._end += os.pwrite(self._fd, b"\n", self._end)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._open = ""  # the last line, as it was printed until now
+        self._num_key_lines = 0  # that may still come of a private key
 
     def feed(self, data: bytes) -> None:
         """Write what was printed now. What a full disk does not take is lost."""
@@ -72,6 +76,7 @@ class ConsoleFile:
         *lines, last = (self._open + self._decoder.decode(data)).split("\n")
         self._open = _overwritten(last)[-MAX_CHARACTERS:]
         ended = self._kept(lines, stamp)
+        self._look_for_key(lines)
         written = ended + self._kept([self._open] if self._open else [], stamp).rstrip()
         with contextlib.suppress(OSError):
             if os.pwrite(self._fd, written, self._end) == len(written):
@@ -81,14 +86,27 @@ class ConsoleFile:
                 self._shorten(stamp)
 
     def _kept(self, lines: list[str], stamp: str) -> bytes:
-        """The lines as they may be kept, masked together: a private key has several."""
+        """The lines as they may be kept, masked together: a private key has several. Where its
+        head came earlier, they are masked as if it stood before them.
+        """
         text = "\n".join(_ESCAPES.sub("", _overwritten(line)).rstrip("\r") for line in lines)
         for secret in self._secrets:
             text = text.replace(secret, MASK)
-        kept = masked_text(text).split("\n") if lines else []
+        head = _KEY_HEAD if self._num_key_lines else ""
+        kept = masked_text(head + text).removeprefix(head).split("\n") if lines else []
         return "".join(
             f"{stamp} {harmless(line.expandtabs(8))}".rstrip() + "\n" for line in kept
         ).encode()
+
+    def _look_for_key(self, lines: list[str]) -> None:
+        """Note whether the next lines belong to a private key that has begun in these."""
+        text = "\n".join(lines)
+        if _OPEN_KEY.search(text):
+            self._num_key_lines = MAX_KEY_LINES
+        elif "-----END " in text:
+            self._num_key_lines = 0
+        else:
+            self._num_key_lines = max(0, self._num_key_lines - len(lines))
 
     def _shorten(self, stamp: str) -> None:
         """Leave the last part alone in the file, behind a line about it. Raises OSError."""

@@ -62,7 +62,7 @@ def test_losses_of_a_rollout_are_those_of_maskable_ppo(make):
     actions = samples.actions.long()
     batch = Batch(
         obs, actions if ours.action_shape else actions.squeeze(1), samples.old_log_prob,
-        samples.advantages, samples.returns, samples.old_values, None, {},
+        samples.advantages, samples.returns, samples.old_values,
     )  # fmt: skip
     with torch.no_grad():
         outputs, values = ours.evaluate(obs)

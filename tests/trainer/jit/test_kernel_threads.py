@@ -12,7 +12,7 @@ from operant.trainer.envs.names import ENV_NAMES, MINATAR_ENV_NAMES
 from operant.trainer.jit.kernel import Kernel
 from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.memory.orders_on_gpu import CountedOrders
-from operant.trainer.policies.draws_on_gpu import CountedDraws, fill_step_uniforms
+from operant.trainer.policies.draws_on_gpu import CountedDraws
 
 
 def write_beside_one(i, arguments):
@@ -105,13 +105,10 @@ def test_threads_of_a_replay_write_what_is_theirs_or_the_same(launches, is_prior
 
 
 def test_threads_that_draw_write_what_is_theirs(launches):
-    cpu, count = torch.device("cpu"), torch.zeros(1, dtype=torch.int64)
+    cpu = torch.device("cpu")
     assert CountedDraws("normal", (5, 3), 1, cpu).next().isfinite().all()
     assert sorted(CountedOrders(17, 1, cpu).next(17).tolist()) == list(range(17))
-    uniforms = torch.full((3, 5), torch.nan)
-    fill_step_uniforms(uniforms, count, 1, 1)
-    assert ((uniforms >= 0) & (uniforms < 1)).all()
-    assert len(launches.count) == 3
+    assert len(launches.count) == 2
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
 from operant.trainer.envs.tinyphysics.sections import CloningConfig
 from operant.trainer.envs.tinyphysics.simulator import Simulation, simulate
 from operant.trainer.experiment.untrained import make_policy
+from operant.trainer.tinyphysics_training import cloning
 from operant.trainer.tinyphysics_training.cloning import clone, demonstrations
 from operant.trainer.tinyphysics_training.collecting import rewards
 from operant.trainer.tinyphysics_training.controlling import LookAhead
@@ -144,9 +145,12 @@ def mean_log_prob(policy, shown):
 
 
 @pytest.mark.parametrize("source", ["logged", "pid"])
-def test_cloning_narrows_the_policy_around_what_it_is_shown(small_config, parts, source):
+def test_cloning_narrows_the_policy_around_what_it_is_shown(
+    small_config, parts, source, monkeypatch
+):
+    monkeypatch.setattr(cloning, "MINIBATCH_SIZE", 120)
     engine, routes = parts
-    config = CloningConfig(source=source, copies=2, num_epochs=15, minibatch_size=120)
+    config = CloningConfig(source=source, copies=2, num_epochs=15)
     generator = torch.Generator().manual_seed(1)
     shown = demonstrations(engine, routes, config, generator)
     steps = 80 if source == "logged" else 480

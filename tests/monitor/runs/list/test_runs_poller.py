@@ -16,7 +16,6 @@ from operant.monitor.runs.list.runs_poller import (
     RunsPoller,
 )
 from operant.shared.processes.lock import RunLock
-from operant.shared.runs import ranks
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
@@ -133,7 +132,7 @@ def test_one_broken_run_does_not_hide_the_others(make_session, operant_home):
 
 def test_errors_nobody_thought_of_stay_in_their_row(make_session, monkeypatch):
     make_session()
-    monkeypatch.setattr(ranks, "read_status", lambda run: 1 / 0)
+    monkeypatch.setattr(runs_poller, "status_in_list", lambda run: 1 / 0)
     assert "division by zero" in RunsPoller().poll().rows[0].status.message
 
 

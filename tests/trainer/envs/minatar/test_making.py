@@ -11,7 +11,7 @@ import torch
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config, resolve
 from operant.trainer.envs import env_spec_of, load_spec
-from operant.trainer.envs.minatar import draws
+from operant.trainer.envs.minatar import game
 from operant.trainer.envs.minatar.common import DRAW, OWN, PREVIOUS_ACTION, STEP
 from operant.trainer.envs.names import MINATAR_ENV_NAMES
 from operant.trainer.envs.vector import Transitions, VectorEnv
@@ -101,8 +101,8 @@ def test_ramping_is_refused_where_there_is_none():
 
 
 def test_draws_are_uniform_and_differ_by_episode_step_and_number():
-    begin, real = (compiled(rebound(f, compiled, {})) for f in (draws.begin_draws, draws.draw_real))
-    integer = compiled(rebound(draws.draw_integer, compiled, {}))
+    begin, real = (compiled(rebound(f, compiled, {})) for f in (game.begin_draws, game.draw_real))
+    integer = compiled(rebound(game.draw_integer, compiled, {}))
     state = np.zeros((OWN, 1), np.float32)
     reals, integers = [], []
     for episode in range(20):
