@@ -3,8 +3,8 @@
     python tools/compare_runs.py A B [--renamed OLD=NEW ...]
 
 A and B are CSV files from `operant export`, or two folders of such files, which are compared by
-name. Rows are matched by iteration. Metrics of time and speed, which differ in every run, are left
-out. Exits with 1 where a value differs, or where one side has a metric, a row or a file that the
+name. Rows are matched by iteration; rows that only say how far an iteration is are left out, and so
+are metrics of time and speed, which differ in every run. Exits with 1 where a value differs, or where one side has a metric, a row or a file that the
 other lacks.
 
 A change that is not about computation is shown with the short runs of all presets:
@@ -22,12 +22,13 @@ import sys
 from pathlib import Path
 
 HEADS = ("publish", "publishes", "time", "elapsed_s")
-TIMED = ("time/", "speed/", "progress/eta_s", "rank/", "machine/")
+TIMED = ("time/", "speed/", "updates/per_s", "progress/eta_s", "rank/", "machine/")
+PROGRESS = {"env_steps", "progress/fraction"}
 Rows = dict[int, dict[str, str]]  # by iteration: the metrics with a value, as written
 
 
 def read_rows(path: Path, renamed: dict[str, str]) -> Rows:
-    """The values of each iteration; where several rows have one iteration, the last values."""
+    """The values of each iteration, also where several rows have them."""
     rows: Rows = {}
     with path.open(encoding="utf-8", newline="") as file:
         for cells in csv.DictReader(file):
@@ -37,7 +38,8 @@ def read_rows(path: Path, renamed: dict[str, str]) -> Rows:
                 for name, value in cells.items()
                 if value and name not in HEADS and not name.startswith(TIMED)
             }
-            rows.setdefault(iteration, {}).update(values)
+            if not values.keys() <= PROGRESS:
+                rows.setdefault(iteration, {}).update(values)
     return rows
 
 
