@@ -60,7 +60,7 @@ class RuleHolds:
 
 
 class AlertWatch:
-    """Remembers of one rank's run what is needed to decide on its next rows."""
+    """Remembers of a run what is needed to decide on its next rows."""
 
     def __init__(self, silent_through: int = 0, sent: Sequence[Alert] = ()) -> None:
         """A former recorder has checked all rows up to `silent_through` and `sent` these alerts:

@@ -52,18 +52,17 @@ class News:
         """Lines about rules and settings that are left out."""
         return [*self._own_problems, *self._settings().problems]
 
-    def take_alert(self, alert: Alert, rank: int) -> None:
+    def take_alert(self, alert: Alert) -> None:
         # A stall has the time of the last publish, long before it counts as one.
         is_news_s = END_IS_NEWS_S if alert.kind == STALL else ALERT_IS_NEWS_S
         if time.time() - alert.wall_ns / 1e9 > is_news_s:
             return
-        who = f"rank {rank}: " if rank else ""
         at = f" (at {format_count(alert.env_steps)} steps)" if alert.env_steps >= 0 else ""
         kind: Kind = "stall" if alert.kind == STALL else "alert"
         self._send(
             kind,
-            f"alert {rank} {alert.kind} {alert.publish} {alert.wall_ns} {alert.text}",
-            f"{who}{alert.text}{at}",
+            f"alert {alert.kind} {alert.publish} {alert.wall_ns} {alert.text}",
+            f"{alert.text}{at}",
             "stalled" if kind == "stall" else "running",
             alert.wall_ns,
             alert="" if kind == "stall" else alert.kind,
@@ -99,7 +98,7 @@ class News:
         except OSError:  # a full disk is no reason to be silent
             is_new = True
         if is_new:
-            self.take_alert(alert, 0)
+            self.take_alert(alert)
 
     def _take_end(self, status: RunStatus, newest: Snapshot | None) -> None:
         wall_ns = newest.wall_ns if newest else time.time_ns()

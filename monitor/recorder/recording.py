@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from ...shared.errors import PageError, RunFolderError, UsageError
-from ...shared.processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
+from ...shared.processes.lock import LAUNCHER, RECORDER, TRAINER, RunLock, lock_holder
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ...shared.runs.small_file import open_to_append
@@ -21,7 +21,7 @@ from ..notify.settings import AlertSettings, OwnSettings
 from ..notify.teller import Teller
 from .events_file import EventsFile
 from .news import News, problem_line
-from .rank_recorder import RankRecorder
+from .page_recorder import PageRecorder
 from .sinks import SinkThread, open_sinks
 
 LOOK_EVERY_S = 0.25
@@ -101,7 +101,7 @@ class Recorder:
         self._events = EventsFile(run.events_path)
         self._news = News(run, settings.alerts, self._events, own_settings, self._tell)
         self._tell_people = tell
-        self._page: RankRecorder | None = None  # from the first look on
+        self._page: PageRecorder | None = None  # from the first look on
         self._is_wanted, self._is_flush_due = True, False
         self._has_lived = lock.holder() is not None
         self._is_left_behind = run.recording_path.exists()
@@ -224,13 +224,12 @@ class Recorder:
         if self._page:
             self._page.note_sent()
 
-    def _page_recorder(self) -> RankRecorder:
+    def _page_recorder(self) -> PageRecorder:
         def is_alive() -> bool:
-            return bool(self._lock.holder(0, 1) or self._lock.holder(LAUNCHER, 1))
+            return bool(self._lock.holder(TRAINER, 1) or self._lock.holder(LAUNCHER, 1))
 
-        return RankRecorder(
+        return PageRecorder(
             self._run,
-            0,
             self._events,
             is_alive=is_alive,
             sinks=self._sinks,

@@ -91,9 +91,10 @@ def _flock(kind: int, first: int, num_bytes: int) -> bytes:
     return _FLOCK.pack(kind, os.SEEK_SET, first, num_bytes, 0)
 
 
-LAUNCHER = 1 << 20  # the byte of the process that starts a trainer, until the trainer holds its own
-NUM_BYTES = LAUNCHER + 1  # bytes that mean the run is alive
-RECORDER = NUM_BYTES  # beyond them: a recorder that lives does not make a dead trainer look alive
+# The bytes of a lock file. The launcher starts the trainer and holds its own byte until the trainer
+# holds the first. A recorder that lives does not make a dead trainer look alive.
+TRAINER, LAUNCHER, RECORDER = range(3)
+NUM_BYTES = 2  # the bytes that mean the run is alive
 
 # A link may lead to any file of the user's, and opening a FIFO waits.
 _OPEN_TO_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -109,27 +110,27 @@ _RECORD = struct.Struct("<IIQ16sQI")
 RECORD_BYTES = 64
 
 
-def write_holder(fd: int, byte: int, place: int) -> None:
-    """Say in record `place` of the file that this process holds `byte`. Where the disk takes
-    nothing, nobody is named.
+def write_holder(fd: int, byte: int) -> None:
+    """Say in the file that this process holds `byte`. Where the disk takes nothing, nobody is
+    named.
     """
     pid = os.getpid()
     record = _RECORD.pack(byte, pid, process_start(pid), boot_id(), pid_namespace(), fd)
-    _write(fd, record + zlib.crc32(record).to_bytes(4, "little"), place)
+    _write(fd, record + zlib.crc32(record).to_bytes(4, "little"), byte)
 
 
-def clear_holder(fd: int, place: int) -> None:
-    _write(fd, b"", place)
+def clear_holder(fd: int, byte: int) -> None:
+    _write(fd, b"", byte)
 
 
-def read_holder(fd: int, byte: int, place: int) -> int:
+def read_holder(fd: int, byte: int) -> int:
     """The process that says it holds `byte`; 0 where none does that can be seen from here.
 
     A file is bytes that anyone may have written: a process counts only if it lives, was started
     when it says, is numbered as this one is, and has the file open.
     """
     try:
-        data = os.pread(fd, RECORD_BYTES, place * RECORD_BYTES)
+        data = os.pread(fd, RECORD_BYTES, byte * RECORD_BYTES)
     except OSError:
         return 0
     record, crc = data[: _RECORD.size], data[_RECORD.size : _RECORD.size + 4]
@@ -146,11 +147,11 @@ def read_holder(fd: int, byte: int, place: int) -> int:
     return int(pid) if is_open else 0
 
 
-def _write(fd: int, record: bytes, place: int) -> None:
+def _write(fd: int, record: bytes, byte: int) -> None:
     """The file's time stays that of its making, by which runs are sorted."""
     with suppress(OSError):
         status = os.fstat(fd)
-        os.pwrite(fd, record.ljust(RECORD_BYTES, b"\0"), place * RECORD_BYTES)
+        os.pwrite(fd, record.ljust(RECORD_BYTES, b"\0"), byte * RECORD_BYTES)
         os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -214,11 +215,11 @@ class ByteLock:
 
 
 class RunLock(ByteLock):
-    """The byte of a rank, or of `LAUNCHER` or `RECORDER`, in the lock file of a run; the file says
+    """The byte of `TRAINER`, `LAUNCHER` or `RECORDER` in the lock file of a run; the file says
     which process holds it.
     """
 
-    def __init__(self, path: Path, rank: int) -> None:
+    def __init__(self, path: Path, byte: int = TRAINER) -> None:
         """Whoever writes in a run's folder holds a lock in it. Raises RunFolderError also where the
         folder is a link, another user's or one that others can write to.
         """
@@ -228,15 +229,15 @@ class RunLock(ByteLock):
             raise RunFolderError(f"{error}; nothing is written there") from None
         except OSError:
             pass  # opening the lock says what is wrong
-        super().__init__(path, rank)
+        super().__init__(path, byte)
         try:
-            write_holder(self._fd, rank, _place(rank))
+            write_holder(self._fd, byte)
         except BaseException:
             self.release()
             raise
 
     def _before_release(self) -> None:
-        clear_holder(self._fd, _place(self._byte))
+        clear_holder(self._fd, self._byte)
 
 
 def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holder | None:
@@ -278,12 +279,7 @@ def _holder(fd: int, file: tuple[int, int], first: int, num_bytes: int) -> Holde
         return None
     if found is None:
         return None
-    return Holder(found.pid or read_holder(fd, found.byte, _place(found.byte)))
-
-
-def _place(byte: int) -> int:
-    """Of its holder's record in the file: few ranks need few of them."""
-    return {LAUNCHER: 0, RECORDER: 1}.get(byte, 2 + byte)
+    return Holder(found.pid or read_holder(fd, found.byte))
 
 
 def _descriptor_held(path: Path) -> int:

@@ -63,7 +63,7 @@ def _run_of(page: Path) -> Run | None:
     """The run of a page; the page of a deleted run is deleted. None if there is no run, or if that
     is unknown, for example because its folder is on a disk that is not mounted now.
     """
-    run = Run(runs_folder() / page.name.rsplit(".", 2)[0])
+    run = Run(runs_folder() / page.name.removesuffix(".page"))
     if is_own_folder(run.folder):
         return run
     place = _place_of(page)

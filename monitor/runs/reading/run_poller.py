@@ -137,7 +137,7 @@ class RunPoller:
             status = status_of(self.run, None, self._page_error)
         except OSError as error:  # a file system without locks
             status = RunStatus(self.run.id, "crashed", message=str(error))
-        is_page_expected = os.path.exists(self.run.rank_path(0))
+        is_page_expected = os.path.exists(self.run.place_path)
         if self._view is None:
             return RunView(status, is_page_expected=is_page_expected, console=self._console.read())
         seen = self._view.status
@@ -177,7 +177,7 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
-        self._rows = RunRows(self.run.rows_path(), reader) if self._reads_rows else None
+        self._rows = RunRows(self.run.rows_path, reader) if self._reads_rows else None
         self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
@@ -197,7 +197,7 @@ class RunPoller:
     def _place_written(self) -> tuple[int, int] | None:
         """Changes whenever a process says anew where the run's page is."""
         try:
-            status = self.run.rank_path(0).stat()
+            status = self.run.place_path.stat()
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns

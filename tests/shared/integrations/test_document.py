@@ -26,7 +26,6 @@ EXPECTED = {
     "TensorBoard's own writer": ("loss/train", 99, "synced"),
     "Stable-Baselines3": ("episode/return", 256, "sb3-cart-pole"),
     "Lightning": ("loss/train", 23, "line"),
-    "Several processes": ("loss/train", 200, "two-ranks"),
 }
 
 

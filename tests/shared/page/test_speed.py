@@ -13,7 +13,7 @@ from operant.shared.runs.status import (
     ENV_STEPS_PER_S,
     ETA_S,
     RunStatus,
-    read_rank_status,
+    read_status,
 )
 
 
@@ -34,7 +34,7 @@ def clock(monkeypatch) -> Clock:
 
 @pytest.fixture
 def session(clock):
-    run, lock = create_run("speed", {}, rank=0)
+    run, lock = create_run("speed", {})
     session = RunSession(run, lock, publish_interval_s=0)
     yield session
     session.close("finished", 0)
@@ -50,7 +50,7 @@ def publish(session, clock, times, seconds, steps, values=None):
 
 
 def status(session) -> RunStatus:
-    return read_rank_status(session.run, 0)
+    return read_status(session.run)
 
 
 def test_fast_publishes_tell_the_speed_of_the_last_30_seconds_too(session, clock):

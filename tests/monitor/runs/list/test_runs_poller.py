@@ -16,7 +16,7 @@ from operant.monitor.runs.list.runs_poller import (
     RunsPoller,
 )
 from operant.shared.processes.lock import RunLock
-from operant.shared.runs import ranks
+from operant.shared.runs import status
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
@@ -98,7 +98,7 @@ def test_an_end_and_a_resumption_are_both_seen(make_session):
     assert states(poller.poll()) == ["running"]
     session.close("stopped", 130)
     assert states(poller.poll()) == ["stopped"]
-    lock = RunLock(session.run.lock_path, 0)
+    lock = RunLock(session.run.lock_path)
     resumed = RunSession(session.run, lock, publish_interval_s=100.0)
     assert states(poller.poll()) == ["running"]
     resumed.close("finished", 0)
@@ -106,7 +106,7 @@ def test_an_end_and_a_resumption_are_both_seen(make_session):
 
 def test_many_runs_are_read_a_few_at_a_time(operant_home, looked_at):
     for number in range(NEW_AT_ONCE + CHECKED_AT_ONCE + 5):
-        _run, lock = create_run(f"run-{number}", {}, rank=0)
+        _run, lock = create_run(f"run-{number}", {})
         lock.release()
     poller = RunsPoller()
     first = poller.poll()
@@ -133,7 +133,7 @@ def test_one_broken_run_does_not_hide_the_others(make_session, operant_home):
 
 def test_errors_nobody_thought_of_stay_in_their_row(make_session, monkeypatch):
     make_session()
-    monkeypatch.setattr(ranks, "read_status", lambda run: 1 / 0)
+    monkeypatch.setattr(status, "read_status", lambda run: 1 / 0)
     assert "division by zero" in RunsPoller().poll().rows[0].status.message
 
 
@@ -174,7 +174,7 @@ def test_returns_are_read_for_a_while_and_then_the_list_is_shown(make_session):
 
 def test_a_run_that_cannot_be_looked_at_is_a_row_and_hides_no_other(monkeypatch, operant_home):
     for name in ("odd", "good"):
-        create_run(name, {}, rank=0)[1].release()
+        create_run(name, {})[1].release()
     status_in_list = runs_poller.status_in_list
 
     def raising(run):
