@@ -35,7 +35,7 @@ def start_s(recorder: RecorderSettings | None) -> float:
     if recorder:
         recorder_of(run)
     session.close("finished", 0)
-    while lock_holder(run.lock_path, RECORDER, 1):
+    while lock_holder(run.lock_path, RECORDER):
         time.sleep(0.01)
     return seconds
 
@@ -59,7 +59,7 @@ def recording(seconds: float, per_s: float) -> dict[str, float]:
     time.sleep(seconds / 2)
     idle = use.fraction()
     session.close("finished", 0)
-    while lock_holder(run.lock_path, RECORDER, 1):
+    while lock_holder(run.lock_path, RECORDER):
         time.sleep(0.01)
     row_bytes = run.rows_path.stat().st_size / len(walks)
     return {
@@ -71,7 +71,7 @@ def recording(seconds: float, per_s: float) -> dict[str, float]:
 
 
 def recorder_of(run: Run) -> int:
-    while not (holder := lock_holder(run.lock_path, RECORDER, 1)):
+    while not (holder := lock_holder(run.lock_path, RECORDER)):
         time.sleep(0.001)
     return holder.pid
 

@@ -27,7 +27,7 @@ from ...shared.runs.run_folder import PULLED_FROM, Run, create_run, make_run_id,
 from ...shared.runs.run_notes import check_name
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
-from ...shared.runs.status import RunStatus, open_page, read_status, trainer_of
+from ...shared.runs.status import RunStatus, holder_of, open_page, read_status
 from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, resolve
 from ...trainer.config.flat_keys import flat_keys
@@ -169,7 +169,7 @@ def _resumed_run(
     from ...trainer.config.from_values import saved_config
     from ...trainer.experiment.checkpoints import check_of_run, check_same_config, latest_checkpoint
 
-    if trainer_of(run):
+    if holder_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
     if PULLED_FROM in run.manifest():
         raise UsageError(

@@ -41,7 +41,7 @@ class News:
         self._settings, self._tell = settings, tell
         self._own_rules, self._own_problems = parse_rules(own_rules)
         self._stalled_s: float | None = None  # since when
-        self._is_stall_told = False
+        self._is_stall_sent = False
         self._life = ""
 
     def rules(self) -> tuple[AlertRule, ...]:
@@ -77,7 +77,7 @@ class News:
         if status.state == "stalled":
             self._take_stall(status, newest)
             return
-        self._stalled_s, self._is_stall_told = None, False
+        self._stalled_s, self._is_stall_sent = None, False
         if not status.is_alive:
             self._take_end(status, newest)
 
@@ -86,10 +86,10 @@ class News:
         if self._stalled_s is None:
             self._stalled_s = self._now()
         after_s = self._settings().stall_after_s
-        is_due = self._now() - self._stalled_s >= after_s and not self._is_stall_told
+        is_due = self._now() - self._stalled_s >= after_s and not self._is_stall_sent
         if newest is None or not is_due:
             return
-        self._is_stall_told = True
+        self._is_stall_sent = True
         # As of the last publish: however long it lasts, and whoever finds it, it is one alert.
         text = f"stalled: no sign of life for {format_duration(after_s)} and more"
         alert = Alert("warning", text, newest.publish, newest.env_steps, newest.wall_ns, kind=STALL)

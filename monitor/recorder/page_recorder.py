@@ -130,7 +130,7 @@ class PageAlerts:
         if snapshot and snapshot.publish != self._judged:
             self._judged = snapshot.publish
             if self._watch is None:
-                self._watch = AlertWatch(last_row(), self._told())
+                self._watch = AlertWatch(last_row(), self._sent_before())
             self._watch.follow(self._rules())
             phase = page.reader.phase()
             schema, history = page.reader.schema(), page.reader.history()
@@ -147,7 +147,7 @@ class PageAlerts:
             for line in new:
                 self._tell(lines[line])
 
-    def _told(self) -> Sequence[Alert]:
+    def _sent_before(self) -> Sequence[Alert]:
         """What former recorders found, as far as it stands in the file."""
         return alerts_in(line for line in self._events.lines() if f"  {MARK}" in line)
 

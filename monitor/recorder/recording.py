@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from ...shared.errors import PageError, RunFolderError, UsageError
-from ...shared.processes.lock import LAUNCHER, RECORDER, TRAINER, RunLock, lock_holder
+from ...shared.processes.lock import RECORDER, RunLock, lock_holder
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ...shared.runs.small_file import open_to_append
@@ -30,8 +30,8 @@ LOCK_PATIENCE_S = 10.0
 EXIT_PATIENCE_S = 30.0  # for a process that ended its run and has not exited yet
 NICENESS = 10  # the run goes first
 STATUS_EVERY_S = 1.0
-# People are told before a run that ends goes on to its end, if that is quickly done: of a container
-# nothing may be left a moment later.
+# Messages about the end are sent before the process of the run may exit, for this long at most: a
+# container stops with that process.
 TELL_FIRST_S = 1.5
 TELL_PATIENCE_S = 30.0
 
@@ -212,7 +212,15 @@ class Recorder:
         if not self._run.folder.is_dir():
             return False
         is_alive = self._lock.holder() is not None
-        self._page = self._page or self._page_recorder()
+        self._page = self._page or PageRecorder(
+            self._run,
+            self._events,
+            is_alive=lambda: self._lock.holder() is not None,
+            sinks=self._sinks,
+            complain=self._complain,
+            rules=self._news.rules,
+            tell=self._news.take_alert,
+        )
         self._page.look()
         if self._is_flush_due:
             self._is_flush_due = False
@@ -223,20 +231,6 @@ class Recorder:
         """Keep for the next recorder how far the sinks are, once they are closed."""
         if self._page:
             self._page.note_sent()
-
-    def _page_recorder(self) -> PageRecorder:
-        def is_alive() -> bool:
-            return bool(self._lock.holder(TRAINER, 1) or self._lock.holder(LAUNCHER, 1))
-
-        return PageRecorder(
-            self._run,
-            self._events,
-            is_alive=is_alive,
-            sinks=self._sinks,
-            complain=self._complain,
-            rules=self._news.rules,
-            tell=self._news.take_alert,
-        )
 
     def _flush_soon(self, number: int, frame: FrameType | None) -> None:
         self._is_flush_due = True
@@ -272,7 +266,7 @@ def recorder_lock(run: Run, patience_s: float = 0.0) -> RunLock:
         try:
             return RunLock(run.lock_path, RECORDER)
         except RunFolderError:
-            other = lock_holder(run.lock_path, RECORDER, 1)
+            other = lock_holder(run.lock_path, RECORDER)
             if other is None and time.monotonic() >= deadline:
                 raise
             if other and time.monotonic() >= deadline:

@@ -41,7 +41,7 @@ def send_request(run: Run, request: Request) -> int:
 
     Raises OperantError when it is not running, and where it cannot be signalled.
     """
-    holder = lock_holder(run.lock_path, TRAINER, 1)
+    holder = lock_holder(run.lock_path, TRAINER)
     if not holder:
         raise OperantError(f"{run.id} is not running")
     if not holder.pid:

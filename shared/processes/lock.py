@@ -94,7 +94,6 @@ def _flock(kind: int, first: int, num_bytes: int) -> bytes:
 # The bytes of a lock file. The launcher starts the trainer and holds its own byte until the trainer
 # holds the first. A recorder that lives does not make a dead trainer look alive.
 TRAINER, LAUNCHER, RECORDER = range(3)
-NUM_BYTES = 2  # the bytes that mean the run is alive
 
 # A link may lead to any file of the user's, and opening a FIFO waits.
 _OPEN_TO_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -205,9 +204,9 @@ class ByteLock:
     def _before_release(self) -> None:
         """For those who left something in the file."""
 
-    def holder(self, first: int = 0, num_bytes: int = NUM_BYTES) -> Holder | None:
-        """As `lock_holder`, also once the file is deleted."""
-        return _holder(self._fd, self._file, first, num_bytes)
+    def holder(self) -> Holder | None:
+        """The process by whose lock the run is alive, also once the file is deleted."""
+        return _holder(self._fd, self._file)
 
     def _close_if_last(self) -> None:
         if self._fd not in _held_here.values():
@@ -240,20 +239,19 @@ class RunLock(ByteLock):
         clear_holder(self._fd, self._byte)
 
 
-def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holder | None:
-    """The process that holds a lock in the bytes of `path` from `first` on; None when none does.
-
-    The recorder's byte is not among them unless it is asked for.
+def lock_holder(path: Path, byte: int | None = None) -> Holder | None:
+    """The process that holds the lock of `byte` in the file `path`, or by default the trainer's or
+    the launcher's; None if no process does.
     """
     held = _descriptor_held(path)
     if held >= 0:
-        return _holder(held, _identity(os.fstat(held)), first, num_bytes)
+        return _holder(held, _identity(os.fstat(held)), byte)
     try:
         fd = open_regular(path, path.parent)
     except OSError:
         return None
     try:
-        return _holder(fd, _identity(os.fstat(fd)), first, num_bytes)
+        return _holder(fd, _identity(os.fstat(fd)), byte)
     finally:
         os.close(fd)
 
@@ -268,13 +266,13 @@ def is_held(fd: int) -> bool:
         return True
 
 
-def _holder(fd: int, file: tuple[int, int], first: int, num_bytes: int) -> Holder | None:
-    """Who holds any of the bytes; of this process `_held_here` knows."""
-    asked = range(first, first + num_bytes)
+def _holder(fd: int, file: tuple[int, int], byte: int | None = None) -> Holder | None:
+    """Like `lock_holder`, for an open file. `_held_here` has the locks of this process."""
+    asked = (TRAINER, LAUNCHER) if byte is None else (byte,)
     if any(held[:2] == file and held[2] in asked for held in _held_here):
         return Holder(os.getpid())
     try:
-        found = found_lock(fd, first, num_bytes)
+        found = found_lock(fd, asked[0], len(asked))  # they are neighbours
     except OSError:  # a file system without locks
         return None
     if found is None:

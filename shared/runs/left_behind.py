@@ -40,7 +40,7 @@ def runs_left_behind() -> list[Run]:
 
 def _is_at_work(run: Run) -> bool:
     """Whether a process or the recorder of `run` lives."""
-    is_recorded = lock_holder(run.lock_path, RECORDER, 1) is not None
+    is_recorded = lock_holder(run.lock_path, RECORDER) is not None
     return is_recorded or holder_of(run) is not None
 
 

@@ -43,7 +43,7 @@ def check_can_be_removed(run: Run) -> None:
         raise UsageError(f"{run.folder} is not among the runs of {runs_folder()}")
     if holder_of(run):
         raise UsageError(f"{run.id} is running: stop it first with `operant stop {run.id}`")
-    if lock_holder(run.lock_path, RECORDER, 1):
+    if lock_holder(run.lock_path, RECORDER):
         raise UsageError(f"{run.id} is still being recorded; remove it later")
     try:
         status = run.folder.lstat()
@@ -131,7 +131,7 @@ def _held(run: Run, byte: int) -> Iterator[None]:
         try:
             lock = RunLock(run.lock_path, byte)
         except RunFolderError:
-            if lock_holder(run.lock_path, byte, 1):  # since it was asked a moment ago
+            if lock_holder(run.lock_path, byte):  # since it was asked a moment ago
                 raise
     try:
         yield

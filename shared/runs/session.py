@@ -76,7 +76,7 @@ class StartedRecorder:
         if not run.recording_path.exists() or lock_holder(run.lock_path):  # it is resumed
             return False
         is_there = self.pid and process_start(self.pid) == self.process_start
-        return bool(is_there or lock_holder(run.lock_path, RECORDER, 1))
+        return bool(is_there or lock_holder(run.lock_path, RECORDER))
 
     def _patience_s(self) -> float:
         with suppress(ValueError):

@@ -161,7 +161,7 @@ def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> R
     """The status of a run whose page `reader` has open; None, with why, when it has no page."""
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
-    own, launcher = (lock_holder(run.lock_path, byte, 1) for byte in (TRAINER, LAUNCHER))
+    own, launcher = (lock_holder(run.lock_path, byte) for byte in (TRAINER, LAUNCHER))
     holder = own or launcher or _holder_of_page(run, reader)
     alive = holder is not None
     if reader is None:
@@ -186,12 +186,6 @@ def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> R
 def holder_of(run: Run) -> Holder | None:
     """A process of `run` that lives; its page tells of it where the lock was deleted."""
     return lock_holder(run.lock_path) or _holder_by_page(run)
-
-
-def trainer_of(run: Run) -> Holder | None:
-    """Like `holder_of`, for the processes that the run needs: the trainer or a launcher."""
-    known = (lock_holder(run.lock_path, byte, 1) for byte in (TRAINER, LAUNCHER))
-    return next(filter(None, known), None) or _holder_by_page(run)
 
 
 def _holder_by_page(run: Run) -> Holder | None:

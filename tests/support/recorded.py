@@ -49,7 +49,7 @@ def event_texts(run: Run) -> list[str]:
 
 def recorder_pid(run: Run) -> int | None:
     """The process that records `run`; None while none does."""
-    holder = lock_holder(run.lock_path, RECORDER, 1)
+    holder = lock_holder(run.lock_path, RECORDER)
     return holder.pid if holder else None
 
 

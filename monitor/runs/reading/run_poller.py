@@ -97,7 +97,7 @@ class RunPoller:
         """What the open page says."""
         assert self._reader
         status = status_of(self.run, self._reader)
-        is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
+        is_recorded = lock_holder(self.run.lock_path, RECORDER) is not None
         view = replace(
             view_of(self._reader, status, self._view),
             console=self._console.read(),

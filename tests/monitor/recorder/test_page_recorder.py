@@ -440,7 +440,7 @@ def test_messages_above_the_rings_room_are_counted_and_told_of(recorded):
     events("info", "last")
     recorded.look()
     assert event_texts(recorded.run)[2:] == [*texts[2:], "last"]
-    assert num_lost([recorded.run.rows_path]) == (0, 44)
+    assert num_lost(recorded.run.rows_path) == (0, 44)
     assert operant_json("status", recorded.run.id)["lost_messages"] == 44
 
 

@@ -170,9 +170,7 @@ def recorded(monkeypatch):
     monkeypatch.setenv("OPERANT_RECORDER", "on")
 
     def recorded(run: Run) -> None:
-        wait_for(
-            lambda: not (run.recording_path.exists() or lock_holder(run.lock_path, RECORDER, 1))
-        )
+        wait_for(lambda: not (run.recording_path.exists() or lock_holder(run.lock_path, RECORDER)))
 
     return recorded
 

@@ -193,10 +193,10 @@ def test_a_recorder_that_lives_does_not_make_a_dead_process_look_alive():
     lock.release()
     assert recorder.holder() is None
     assert lock_holder(run.lock_path) is None
-    assert lock_holder(run.lock_path, RECORDER, 1)
+    assert lock_holder(run.lock_path, RECORDER)
     assert state(run) == "crashed"
     recorder.release()
-    assert lock_holder(run.lock_path, RECORDER, 1) is None
+    assert lock_holder(run.lock_path, RECORDER) is None
 
 
 def test_a_process_that_lets_go_of_one_lock_or_is_refused_one_keeps_its_others(start):
@@ -217,7 +217,7 @@ def seen_by_others(run: Run, byte: int) -> int:
     """The pid that another process finds at a byte of the run's lock."""
     question = (
         "from pathlib import Path\nfrom operant.shared.processes.lock import lock_holder\n"
-        f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}, 1).pid)"
+        f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}).pid)"
     )
     return int(subprocess.run([sys.executable, "-c", question], capture_output=True).stdout)
 
