@@ -85,7 +85,7 @@ def iso_time(wall_ns: int) -> str:
 
 
 def _cut_half_a_line(path: Path) -> None:
-    """What a recorder that died in the middle of a line left of it."""
+    """Remove the half of a line that a recorder left when it died."""
     tail = _tail(path)
     if tail and not tail.endswith(b"\n"):
         fd = open_to_append(path)

@@ -1,7 +1,7 @@
 """Records the page of a run: it becomes rows, messages and a copy on disk.
 
-Since version 6.15 Linux tells a process that holds a pidfd how the other one exited; the recorder
-asks for that.
+Since version 6.15, Linux gives the exit status of a process to whoever holds a pidfd of it; the
+recorder asks for it.
 """
 
 from __future__ import annotations
@@ -118,17 +118,18 @@ class PageAlerts:
         self.begin()
 
     def begin(self) -> None:
-        """Go on with the page of another process."""
+        """Continue with the page of another process."""
         self._watch: AlertWatch | None = None
-        self._judged = 0  # the publish up to which there are no new alerts
+        self._checked = 0  # the publish up to which there are no new alerts
 
     def take(self, page: Page, last_row: Callable[[], int]) -> None:
         """Decide on the rows that came since the last time. A former recorder has decided on those
-        up to the publish `last_row`. Raises PageError and OSError; nothing found is lost by that.
+        up to the publish `last_row`. Raises PageError and OSError; the next call then writes the
+        alerts that this one could not write.
         """
         snapshot = page.reader.read()
-        if snapshot and snapshot.publish != self._judged:
-            self._judged = snapshot.publish
+        if snapshot and snapshot.publish != self._checked:
+            self._checked = snapshot.publish
             if self._watch is None:
                 self._watch = AlertWatch(last_row(), self._sent_before())
             self._watch.follow(self._rules())
@@ -148,7 +149,7 @@ class PageAlerts:
                 self._tell(lines[line])
 
     def _sent_before(self) -> Sequence[Alert]:
-        """What former recorders found, as far as it stands in the file."""
+        """Alerts of former recorders, as far as the end of the file still has them."""
         return alerts_in(line for line in self._events.lines() if f"  {MARK}" in line)
 
 
@@ -368,6 +369,6 @@ class PageRecorder:
             yield
         # A page is bytes that anyone may write, and a disk may fail in any way.
         except Exception as error:
-            # Of a page that is gone, there is nothing more to write.
+            # A page that is gone has nothing more to write.
             self._num_complaints += not isinstance(error, NoPageError)
             self._complain(str(error) or type(error).__name__)

@@ -45,7 +45,7 @@ class PrometheusSink:
         self._thread.join()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """What prometheus_client asks for at each fetch."""
+        """Yield the gauges: prometheus_client calls this at each fetch."""
         yield self._gauge(OWN_NAMES[0], "1 as long as the run is recorded", 1.0)
         if row := self._row:
             for name, value in {**_about(row), **_named(row)}.items():

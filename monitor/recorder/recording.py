@@ -93,8 +93,8 @@ class Recorder:
         own_settings: Callable[[], AlertSettings],
         tell: Callable[[Message], None],
     ) -> None:
-        """`lock` is that of the recorder: through it the run's are asked for. `own_settings` are
-        those of the user, whom `tell` tells.
+        """`lock` is that of the recorder; it also says whether the run is alive. `own_settings` are
+        those of the user, who gets the messages that are passed to `tell`.
         """
         self._run, self._lock = run, lock
         self._sinks, self._complain = sinks, complain
@@ -256,10 +256,10 @@ class Complaints:
 
 
 def recorder_lock(run: Run, patience_s: float = 0.0) -> RunLock:
-    """What the one recorder of a run holds. Another is waited for as long as `patience_s`: it may
-    be about to end when a run goes on at once.
+    """Take the lock of the recorder. Waits up to `patience_s` for another recorder, which may be
+    about to end if the run was resumed at once.
 
-    Raises UsageError when there still is one.
+    Raises UsageError if that recorder still holds the lock.
     """
     deadline = time.monotonic() + patience_s
     while True:

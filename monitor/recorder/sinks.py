@@ -66,7 +66,7 @@ class SinkFeed:
                 self._row += len(batch)
 
     def note(self) -> dict[str, str]:
-        """What the file should keep for the next recorder; nothing before the first row."""
+        """Notes that the file keeps for the next recorder; empty before the first row."""
         return {} if self._row is None else {self._key: f"{self._epoch} {self._row}"}
 
 
