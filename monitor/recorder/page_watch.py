@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ class PageWatch:
 
         Raises PageError when there is a page that cannot be read.
         """
-        announced = self._announcement()
+        announced = self._run.place_written()
         is_due = self._now() - self._opened_s >= REOPEN_EVERY_S
         if announced == self._announced and (self.page or (is_alive and not is_due)):
             return False
@@ -74,14 +73,6 @@ class PageWatch:
             return True
         self._unannounced_s = self._unannounced_s or self._now()
         return self._now() - self._unannounced_s >= UNANNOUNCED_AFTER_S
-
-    def _announcement(self) -> tuple[int, int] | None:
-        """Changes whenever a process says anew where its page is."""
-        try:
-            status = os.stat(self._run.place_path)
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
 
 
 def _opened(run: Run) -> Page | None:

@@ -167,11 +167,11 @@ class Run:
 
     def manifest_written(self) -> tuple[int, int] | None:
         """A value that changes whenever run.toml is written; None if there is no run.toml."""
-        try:
-            status = self.manifest_path.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
+        return _written(self.manifest_path)
+
+    def place_written(self) -> tuple[int, int] | None:
+        """A value that changes whenever a process says where its page is; None if none did."""
+        return _written(self.place_path)
 
     def read_manifest(self) -> dict[str, Any]:
         """The contents of run.toml, for who writes it anew; empty where there is none. Raises
@@ -239,6 +239,14 @@ class Run:
         values = masked(plain({**manifest, "format": RUN_FORMAT}))
         text = harmless_toml(tomli_w.dumps(values))
         write_whole(self.manifest_path, text.encode())
+
+
+def _written(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _made_by(manifest: Mapping[str, Any]) -> str:

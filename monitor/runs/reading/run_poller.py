@@ -158,7 +158,7 @@ class RunPoller:
         """Open the page when none is open; look for a newer one when the run's process changed, and
         once a second while the one that is open is not being written.
         """
-        place = self._place_written()
+        place = self.run.place_written()
         is_live = self._view is not None and self._view.status.state == "running"
         is_quiet = self._reader is None or not is_live
         is_due = is_quiet and self._now() - self._opened_s >= REOPEN_EVERY_S
@@ -193,11 +193,3 @@ class RunPoller:
         if self._rows:
             self._rows.close()
         self._rows = None
-
-    def _place_written(self) -> tuple[int, int] | None:
-        """Changes whenever a process says anew where the run's page is."""
-        try:
-            status = self.run.place_path.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
