@@ -21,6 +21,7 @@ from ..commands.helpers.progress import PlainProgress
 from ..shared.errors import UsageError, check_argument
 from ..shared.page.requests import STOP_REASON, give_reason
 from ..shared.processes.interrupts import interrupts_held
+from ..shared.processes.lock import TRAINER
 from ..shared.text.plain_values import described
 from ..trainer.config.flat_keys import flat_keys
 from ..trainer.config.train_config import TrainConfig
@@ -113,8 +114,8 @@ def train(
         overrides += [] if value is None else overrides_of({key: value})
     source = _source(env, str(former.get("env")))
 
-    def prepare(rank: int) -> Prepared:
-        return prepared_run(source, tuple(overrides), name, resumed, rank, hardware=hardware)
+    def prepare(lock_byte: int) -> Prepared:
+        return prepared_run(source, tuple(overrides), name, resumed, lock_byte, hardware=hardware)
 
     check_callbacks(callbacks)
     if detach and callbacks:
@@ -141,7 +142,7 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
         received.request(signal.SIGTERM)
 
     with stop_requests(ends_process=False) as received, threads_kept():
-        prepared = prepare(0)
+        prepared = prepare(TRAINER)
         called.add(callbacks_of(prepared.config))
         run = Run(prepared.run)
         stops_here[run.id] = ask_to_stop, threading.get_ident()

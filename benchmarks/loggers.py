@@ -23,7 +23,7 @@ def operant(folder: Path) -> Iterator[Log]:
     from operant.shared import MetricsWriter
     from operant.shared.page.page_file import page_folder
 
-    path = page_folder() / f"benchmark-{os.getpid()}.0.page"
+    path = page_folder() / f"benchmark-{os.getpid()}.page"
     writer = MetricsWriter.create(path, "benchmark", [], publish_interval_s=1.0)
     yield lambda values, step: writer.publish(values, step, step)
     writer.remove()

@@ -48,7 +48,7 @@ PUBLISHER = """
 import math, time
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
-run, lock = create_run("watched", {}, rank=0)
+run, lock = create_run("watched", {})
 session = RunSession(run, lock, publish_interval_s=1.0)
 print(run.id, flush=True)
 for number in range(1, 10**9):

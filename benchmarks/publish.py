@@ -67,7 +67,7 @@ def training_side(name: str, seed: int, env_steps: int) -> dict[str, float]:
     marks: list[tuple[float, int]] = []
     with contextlib.ExitStack() as stack:
         os.environ["OPERANT_HOME"] = stack.enter_context(tempfile.TemporaryDirectory())
-        run, lock = create_run("benchmark", {}, rank=0)
+        run, lock = create_run("benchmark", {})
         session = RunSession(
             run, lock, metrics_of(load_config()), publish_interval_s=PUBLISH_INTERVAL_S
         )

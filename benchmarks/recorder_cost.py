@@ -28,26 +28,26 @@ NAMES = [f"group/metric_{i:02}" for i in range(32)]
 
 def start_s(recorder: RecorderSettings | None) -> float:
     """How long a run takes to have its page; its recorder has ended when this returns."""
-    run, lock = create_run("start", {}, rank=0)
+    run, lock = create_run("start", {})
     start = time.perf_counter()
     session = RunSession(run, lock, publish_interval_s=1, recorder=recorder)
     seconds = time.perf_counter() - start
     if recorder:
         recorder_of(run)
     session.close("finished", 0)
-    while lock_holder(run.lock_path, RECORDER, 1):
+    while lock_holder(run.lock_path, RECORDER):
         time.sleep(0.01)
     return seconds
 
 
 def recording(seconds: float, per_s: float) -> dict[str, float]:
     """The recorder's share of a core and its memory, once it has started; bytes of a row."""
-    run, lock = create_run("record", {}, rank=0)
+    run, lock = create_run("record", {})
     session = RunSession(run, lock, publish_interval_s=1)
     pid = recorder_of(run)
     walks = np.random.default_rng(1).normal(size=(int(seconds * per_s) + 1, len(NAMES))).cumsum(0)
     session.metrics.publish(dict(zip(NAMES, walks[0].tolist(), strict=True)), 1, 100)
-    while not run.rows_path().exists():
+    while not run.rows_path.exists():
         time.sleep(0.01)
     use, began = CoreUse(pid), time.perf_counter()
     for number in range(1, len(walks)):
@@ -59,9 +59,9 @@ def recording(seconds: float, per_s: float) -> dict[str, float]:
     time.sleep(seconds / 2)
     idle = use.fraction()
     session.close("finished", 0)
-    while lock_holder(run.lock_path, RECORDER, 1):
+    while lock_holder(run.lock_path, RECORDER):
         time.sleep(0.01)
-    row_bytes = run.rows_path().stat().st_size / len(walks)
+    row_bytes = run.rows_path.stat().st_size / len(walks)
     return {
         "core_fraction": share,
         "idle_core_fraction": idle,
@@ -71,7 +71,7 @@ def recording(seconds: float, per_s: float) -> dict[str, float]:
 
 
 def recorder_of(run: Run) -> int:
-    while not (holder := lock_holder(run.lock_path, RECORDER, 1)):
+    while not (holder := lock_holder(run.lock_path, RECORDER)):
         time.sleep(0.001)
     return holder.pid
 

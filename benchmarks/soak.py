@@ -28,7 +28,7 @@ from operant.monitor.app import MonitorApp
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
-from operant.shared.page.rank_place import page_path
+from operant.shared.page.page_place import page_path
 from operant.shared.processes.lock import lock_holder
 from operant.shared.runs.run_folder import Run, create_run
 
@@ -44,7 +44,7 @@ from operant.shared.processes.lock import RunLock
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.session import RunSession
 run = Run(Path(sys.argv[1]))
-lock = RunLock(run.lock_path, 0)
+lock = RunLock(run.lock_path)
 session = RunSession(run, lock, publish_interval_s=0.5, continue_from=10**15)
 while True:
     number = session.metrics.num_publishes + 1
@@ -98,7 +98,7 @@ class Publisher:
 
 async def soak(seconds: float, round_s: float = ROUND_S, num_acts: int = 0) -> Soak:
     """Watch for so long, and until so much has happened; every `round_s` something does."""
-    run, lock = create_run("soak", {}, rank=0)
+    run, lock = create_run("soak", {})
     lock.release()
     publisher = Publisher(run)
     seen, own = Soak(), psutil.Process()
@@ -136,7 +136,7 @@ def _acts(run: Run, publisher: Publisher) -> list[tuple[str, list[str], Callable
         pass
 
     def delete_page() -> None:
-        page_path(run, 0).unlink(missing_ok=True)
+        page_path(run).unlink(missing_ok=True)
 
     return [
         ("kill", ["z", "z", "comma", "less_than_sign"], publisher.kill),

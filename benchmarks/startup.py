@@ -44,7 +44,7 @@ def first_frame_s(run: str) -> float:
 def make_run(num_publishes: int) -> str:
     """A run of so many publishes; returns its id."""
     names = [f"group/metric_{i:02}" for i in range(NUM_METRICS)]
-    run, lock = create_run("startup", {}, rank=0)
+    run, lock = create_run("startup", {})
     metrics = [Metric(name) for name in names]
     session = RunSession(run, lock, metrics, publish_interval_s=1)
     for number in range(1, num_publishes + 1):

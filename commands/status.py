@@ -48,6 +48,6 @@ def _num_lost(run_id: str) -> dict[str, int]:
     from ..shared.runs.find_runs import find_run
 
     run = find_run(run_id)
-    num_rows, num_events = num_lost([run.rows_path()])
+    num_rows, num_events = num_lost(run.rows_path)
     counts = {"rows": num_rows, "messages": num_events}
     return {what: count for what, count in counts.items() if count}

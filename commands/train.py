@@ -164,8 +164,10 @@ def command(
         config_of_all = None if resume else load_config(source, overrides, hardware or "")
         return ended_at_once(following_rank(place, config_of_all, split))
 
-    def prepare(rank: int) -> Prepared:
-        return prepared_run(source, overrides, name, resume, rank, check, hardware=hardware or "")
+    def prepare(lock_byte: int) -> Prepared:
+        return prepared_run(
+            source, overrides, name, resume, lock_byte, check, hardware=hardware or ""
+        )
 
     with told_where_it_began(run_here(resume, "train --resume")) if resume else nullcontext():
         if detach or (monitor and has_terminal()):

@@ -118,7 +118,7 @@ def test_the_recorder_draws_nothing():
 
 
 def test_a_recorder_imports_numpy_and_what_it_was_asked_for_and_nothing_heavy():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"a": 1.0})
     session.close("finished", 0)
@@ -130,7 +130,7 @@ def test_a_recorder_imports_numpy_and_what_it_was_asked_for_and_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert run.rows_path().exists()
+    assert run.rows_path.exists()
     heavy = {"torch", "textual", "rich", "numba", "pandas", "pydantic"}
     sinks = {"tensorboard", "wandb", "prometheus_client"}
     assert not set(done.stdout.split()) & (heavy | sinks)

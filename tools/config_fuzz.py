@@ -139,7 +139,7 @@ def problem_of_run(runs: list[Run]) -> str:
     if len(runs) != 1:
         return f"it left {len(runs)} runs"
     try:
-        reader = MetricsReader.attach(runs[0].page_copy_path())
+        reader = MetricsReader.attach(runs[0].page_copy_path)
     except PageError as error:
         return str(error)
     try:

@@ -28,7 +28,7 @@ from recorded import event_texts, places_of_its_own, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared import MetricsReader
-from operant.shared.page.rank_place import rank_place
+from operant.shared.page.page_place import page_place
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.status import read_status
@@ -42,7 +42,7 @@ VICTIM = """
 import time
 from operant.shared.runs import session
 from operant.shared.runs.run_folder import create_run
-run, lock = create_run("victim", {}, rank=0)
+run, lock = create_run("victim", {})
 session = session.RunSession(run, lock, publish_interval_s=0.1)
 number = 0
 while True:
@@ -122,10 +122,10 @@ def check_files(run: Run) -> None:
     assert texts[-1].startswith("crashed")
     assert len(texts) == len(set(texts)), "a message is there twice"
     assert not list(run.folder.glob(".*")), "half a file is left"
-    if not run.page_copy_path().exists():
-        assert not rank_place(run, 0), "its page is lost"
+    if not run.page_copy_path.exists():
+        assert not page_place(run), "its page is lost"
         return
-    reader = MetricsReader.attach(run.page_copy_path())
+    reader = MetricsReader.attach(run.page_copy_path)
     snapshot = reader.read()
     numbers = publishes(run)
     assert (numbers[-1] if numbers else 0) == (snapshot.publish if snapshot else 0)
@@ -136,7 +136,7 @@ def check_files(run: Run) -> None:
 
 def _moment(run: Run) -> str:
     """How far the run had come, for the report."""
-    if not rank_place(run, 0):
+    if not page_place(run):
         return "while the page was made"
     return "before the first publish" if not _publish(run) else "while publishing"
 

@@ -175,7 +175,7 @@ def make_full_page(path: Path, num_metrics: int) -> None:
     the file a hole.
     """
     layout = make_layout(num_metrics)
-    header = Header("run", 0, 1, 1, 0, bytes(16), "", 0, 0, 1.0, layout)
+    header = Header("run", 1, 0, bytes(16), "", 0, 0, 1.0, layout)
     row_room = max(num_metrics, layout.first_row_room)
     levels = layout.history_levels(row_room)
     newest = levels[-1].num_records * HISTORY_FOLD ** (len(levels) - 1)

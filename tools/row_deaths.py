@@ -50,7 +50,7 @@ from operant.shared.runs.session import RunSession
 path, num_rows, per_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 file = open(path, "r+b")
 done = memoryview(mmap.mmap(file.fileno(), 16)).cast("Q")
-run, lock = create_run("rows", {}, rank=0)
+run, lock = create_run("rows", {})
 session = RunSession(run, lock, publish_interval_s=0.1, recorder=RecorderSettings())
 names = [f"m{i:02}" for i in range(64)]
 print(run.id, flush=True)
@@ -156,10 +156,10 @@ def sustained(seconds: float) -> dict[str, float]:
     finally:
         with suppress(ProcessLookupError):
             trainer.process.kill()
-    wait_for(lambda: recorder_pid(trainer.run) is None and trainer.run.rows_path().exists())
+    wait_for(lambda: recorder_pid(trainer.run) is None and trainer.run.rows_path.exists())
     num_rows = check_rows(trainer.run)
     assert num_rows == int(ROWS_PER_S * seconds)
-    size_bytes = trainer.run.rows_path().stat().st_size
+    size_bytes = trainer.run.rows_path.stat().st_size
     return {
         "rows": num_rows,
         "rows_per_s": round(num_rows / trainer.seconds),
@@ -169,7 +169,7 @@ def sustained(seconds: float) -> dict[str, float]:
 
 def check_rows(run: Run) -> int:
     """That a run's file has the rows 1, 2, 3, ... with the numbers of each; how many there are."""
-    reader, expected = RowFileReader(run.rows_path()), 1
+    reader, expected = RowFileReader(run.rows_path), 1
     try:
         assert reader.num_lost() == 0
         for batch in reader.batches():

@@ -19,7 +19,7 @@ from ...monitor.runs.reading.file_tail import FileTail
 from ...shared.console.console_file import without_time
 from ...shared.errors import CheckpointError, OperantError, PageError, UsageError
 from ...shared.page.requests import STOP_REASON
-from ...shared.processes.lock import LAUNCHER, RunLock
+from ...shared.processes.lock import LAUNCHER, TRAINER, RunLock
 from ...shared.processes.python_program import python_program
 from ...shared.runs.find_runs import check_is_free, find_run
 from ...shared.runs.provenance import provenance, what_ran
@@ -27,7 +27,7 @@ from ...shared.runs.run_folder import PULLED_FROM, Run, create_run, make_run_id,
 from ...shared.runs.run_notes import check_name
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
-from ...shared.runs.status import RunStatus, open_page, read_status, trainer_of
+from ...shared.runs.status import RunStatus, holder_of, open_page, read_status
 from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, resolve
 from ...trainer.config.flat_keys import flat_keys
@@ -93,7 +93,7 @@ def prepared_run(
     overrides: tuple[str, ...],
     name: str | None,
     resume: Run | str | None,
-    rank: int,
+    lock_byte: int,
     check: Callable[[TrainConfig], None] = lambda _: None,
     *,
     more: Mapping[str, Any] | None = None,
@@ -101,7 +101,7 @@ def prepared_run(
     hardware: str = "",
 ) -> Prepared:
     """Check everything that can be checked, and `check` too, then make or reopen the run and lock
-    it as `rank`. A new run's manifest also has the entries of `more`, and its id is `run_id`
+    its `lock_byte`. A new run's manifest also has the entries of `more`, and its id is `run_id`
     where that is given. `resume` is the run to go on with, or what `find_run` takes.
 
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
@@ -113,7 +113,7 @@ def prepared_run(
                     f"{option} and resume exclude each other: a resumed run keeps its {option}"
                 )
         resumed = resume if isinstance(resume, Run) else find_run(resume)
-        return _resumed_run(resumed, source, overrides, rank, check)
+        return _resumed_run(resumed, source, overrides, lock_byte, check)
     if name is not None:
         _check_name(name)
     resolved = resolve(source, overrides, hardware)
@@ -126,7 +126,7 @@ def prepared_run(
     manifest |= _in_manifest(resolved)
     run_id = run_id or make_run_id(name)
     manifest |= code_owner(runs_folder() / run_id, [manifest["config"]])
-    run, lock = create_run(name, manifest, rank=rank, run_id=run_id, files=what_ran())
+    run, lock = create_run(name, manifest, lock_byte=lock_byte, run_id=run_id, files=what_ran())
     return Prepared(run, lock, config, None)
 
 
@@ -161,14 +161,14 @@ def _resumed_run(
     run: Run,
     source: str | None,
     overrides: tuple[str, ...],
-    rank: int,
+    lock_byte: int,
     check: Callable[[TrainConfig], None],
 ) -> Prepared:
     """The run as its newest checkpoint that can be read has it, with what may change changed."""
     from ...trainer.config.from_values import saved_config
     from ...trainer.experiment.checkpoints import check_of_run, check_same_config, latest_checkpoint
 
-    if trainer_of(run):
+    if holder_of(run):
         raise UsageError(f"{run.id} is still running; stop it before resuming it")
     if PULLED_FROM in run.manifest():
         raise UsageError(
@@ -192,7 +192,7 @@ def _resumed_run(
             f"{2 * max(config.total_env_steps, checkpoint.env_steps)} would continue it"
         )
     check(config)
-    lock = RunLock(run.lock_path, rank)
+    lock = RunLock(run.lock_path, lock_byte)
     manifest.pop(STOP_REASON, None)
     manifest |= _in_manifest(resolved)
     manifest |= code_owner(run.folder, [manifest["config"]])
@@ -219,7 +219,7 @@ def foreground_training(
     from .progress import progress_report
 
     with stop_requests() as received:
-        prepared = prepare(0)
+        prepared = prepare(TRAINER)
         run = prepared.run
         reporting = progress_report(run.id, to_stderr=as_json)
         exit_code = train(prepared, received, launch, reporting, place, split)

@@ -31,7 +31,7 @@ def main(
     run = Run(Path(folder))
     with stop_requests() as received:
         # Before anything that takes time: from here on the run is alive by its own lock.
-        lock = RunLock(run.lock_path, 0)
+        lock = RunLock(run.lock_path)
         # Before anything else prints, so that it is masked; up to the traceback of an error here.
         if console := start_console(run.console_path(), warn_on_stderr):
             atexit.register(console.stop)

@@ -185,7 +185,7 @@ def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
         definition = _shared(definition, storage, given["name"])
     sweep = new_sweep(given["name"] or free_name(Path(config).stem))
     try:
-        lock = RunLock(sweep.lock_path, 0)
+        lock = RunLock(sweep.lock_path)
         versions = provenance((*VERSIONS_OF, "optuna"))
         definition = write_definition(sweep, definition, versions)
         open_study(sweep, definition)
@@ -232,7 +232,7 @@ def _gone_on_with(
         raise UsageError(f"sweep {sweep.name} is running already; `operant sweep status` shows it")
     definition = read_definition(sweep)
     changes = {field: given[key] for key, field in may_change.items() if given[key]}
-    lock = RunLock(sweep.lock_path, 0)
+    lock = RunLock(sweep.lock_path)
     if changes:
         definition = replace(definition, **changes)
         write_definition(sweep, definition)

@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 from ...monitor.render.formatting import counted
 from ...shared.errors import ConfigError
 from ...shared.runs.run_folder import Run, runs_folder
-from ...shared.runs.status import trainer_of
+from ...shared.runs.status import holder_of
 from ...shared.runs.sweep_folder import Sweep
 from .definition import Definition
 from .found_table import Going, TableWriter, line_of
@@ -119,7 +119,7 @@ class Sweeper:
                     self._end(trial, TrialState.COMPLETE)
             elif frozen.state.is_finished():
                 for run_id in frozen.user_attrs.get(RUNS, {}).values():
-                    if (run := _found(run_id)) and trainer_of(run):
+                    if (run := _found(run_id)) and holder_of(run):
                         TrialRun(run).stop()  # its trial was ended, and nobody could tell it
 
     # Looking after

@@ -12,7 +12,7 @@ from typing import Any
 from ...shared.errors import CheckpointError, OperantError
 from ...shared.page.requests import give_reason, send_request
 from ...shared.runs.run_folder import Run
-from ...shared.runs.status import RunStatus, read_status, trainer_of
+from ...shared.runs.status import RunStatus, holder_of, read_status
 from ..helpers.launching import Prepared, begun, has_page_of, prepared_run
 
 
@@ -65,7 +65,7 @@ class TrialRun:
         own or has ended.
         """
         if self._process is None:
-            return trainer_of(self.run) is None
+            return holder_of(self.run) is None
         is_gone = self._process.poll() is not None
         if self._prepared and (is_gone or has_page_of(self.run, self._process)):
             self._prepared.lock.release()

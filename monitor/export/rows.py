@@ -38,8 +38,8 @@ class ExportedRows:
         self._page: MetricsReader | None = None
         known: list[Metric] = []
         try:
-            if run.rows_path().exists():
-                self._file = RowFileReader(run.rows_path())
+            if run.rows_path.exists():
+                self._file = RowFileReader(run.rows_path)
                 known += self._file.metrics()
         except PageError as error:
             self._file, self.problem = None, str(error)

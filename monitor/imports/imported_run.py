@@ -17,7 +17,7 @@ from ...shared.integrations.process_end import Ending
 from ...shared.runs.run_folder import create_run, make_run_id
 from ...shared.runs.session import RunSession
 from ..recorder.events_file import EventsFile
-from ..recorder.rank_recorder import RankRecorder
+from ..recorder.page_recorder import PageRecorder
 
 IMPORTED_FROM, IMPORTED_BYTES = "imported_from", "imported_bytes"  # keys of run.toml
 RECORD_EVERY_ROWS = 64  # 64 rows of 4096 metrics fit well into a page
@@ -72,9 +72,8 @@ class ImportedRun(LoggedRun):
         }
         self.ending = Ending("ended", 0, f"imported from {self._origin[IMPORTED_FROM]}")
         self._clock, self._folder = clock, session.run.folder
-        self._recorder = RankRecorder(
+        self._recorder = PageRecorder(
             session.run,
-            0,
             EventsFile(session.run.events_path),
             is_alive=lambda: self.is_open,
             complain=lambda text: self._warn_once(text, text),
@@ -131,7 +130,7 @@ def import_run(source: Source) -> ImportedRun:
         "name": source.name,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began_s)),
     }
-    run, lock = create_run(source.name, manifest, rank=0, run_id=make_run_id(source.name, began_s))
+    run, lock = create_run(source.name, manifest, run_id=make_run_id(source.name, began_s))
     clock = RowClock(began_s)
     imported = None
     try:

@@ -1,5 +1,5 @@
 """The process beside a run: it turns the page into files, and passes its numbers on to sinks.
 
-`recording.py` is the process, `rank_recorder.py` what it does for each rank; a sink is a file
+`recording.py` is the process, `page_recorder.py` what it does with the run's page; a sink is a file
 `<name>_sink.py`, and docs/changing.md says what else it takes.
 """

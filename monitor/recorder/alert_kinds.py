@@ -1,4 +1,4 @@
-"""What deserves a look in a run: one number after the other, decided once.
+"""Built-in alerts: each decides on one number after the other, once.
 
 Each kind takes the points of its metric and gives what it finds. What has been found is not found
 again before the number was well again, which asks for more than not being bad: hysteresis.
@@ -25,7 +25,7 @@ class Point(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a person reads, and the numbers that it was decided on."""
+    """The text of an alert, and the numbers that it was decided on."""
 
     text: str
     numbers: dict[str, float]
@@ -39,7 +39,7 @@ class Kind(Protocol):
     def take(self, point: Point) -> Finding | None: ...
 
     def had_been_found(self) -> None:
-        """As after a finding of a former recorder: it lasts until the number is well again."""
+        """Continue an alert of a former recorder: it lasts until the number is well again."""
 
 
 class SlowSuddenly:

@@ -60,7 +60,7 @@ class RuleHolds:
 
 
 class AlertWatch:
-    """Remembers of one rank's run what is needed to decide on its next rows."""
+    """Remembers of a run what is needed to decide on its next rows."""
 
     def __init__(self, silent_through: int = 0, sent: Sequence[Alert] = ()) -> None:
         """A former recorder has checked all rows up to `silent_through` and `sent` these alerts:
@@ -94,8 +94,8 @@ class AlertWatch:
         return kind
 
     def take(self, schema: Sequence[Metric], history: History, phase: str = "") -> list[Alert]:
-        """What the rows that came since the last time show, oldest first. `phase` is what the run
-        does now.
+        """Return the alerts of the rows that came since the last time, oldest first. `phase` is
+        what the run does now.
         """
         new = history.since(int(np.searchsorted(history.publish, self._publish, side="right")))
         if not len(new):
@@ -114,7 +114,7 @@ class AlertWatch:
         return sorted(unseen, key=lambda alert: (alert.publish, alert.text))
 
     def _by_rules(self, schema: Sequence[Metric], history: History) -> Iterable[Alert]:
-        """Of rows that stand for several publishes, the value that is furthest out counts."""
+        """In a row that stands for several publishes, the value that is furthest out counts."""
         names = [metric.name for metric in schema if metric.kind != "text"]
         for kind in self._rules:
             name = kind.rule.metric_of(names)

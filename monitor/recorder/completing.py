@@ -56,12 +56,11 @@ def complete_run(run: Run) -> bool:
 
 def _remove_halves(run: Run) -> None:
     """Files that were being written when everything ended."""
-    for inside in (run.folder, run.rank_path(0).parent):
-        with suppress(OSError):
-            folder = open_folder(inside, this_user())
-            try:
-                for name in os.listdir(folder):
-                    if name.startswith(".") and name.endswith((".building", ".recording")):
-                        os.unlink(name, dir_fd=folder)
-            finally:
-                os.close(folder)
+    with suppress(OSError):
+        folder = open_folder(run.folder, this_user())
+        try:
+            for name in os.listdir(folder):
+                if name.startswith(".") and name.endswith((".building", ".recording")):
+                    os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)

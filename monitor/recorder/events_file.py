@@ -68,11 +68,10 @@ class EventsFile:
         return any(line.endswith(f"  {text}") for line in self._known)
 
 
-def event_line(event: Event, rank: int = 0) -> str:
+def event_line(event: Event) -> str:
     """`2026-11-21T14:25:30.123456Z  warning  the disk is nearly full`, whatever the text holds."""
-    who = f"rank {rank}: " if rank else ""
     text = " ".join(harmless(event.text).split())
-    return f"{iso_time(event.wall_ns)}  {event.level:<7}  {who}{text}"
+    return f"{iso_time(event.wall_ns)}  {event.level:<7}  {text}"
 
 
 def iso_time(wall_ns: int) -> str:
@@ -86,7 +85,7 @@ def iso_time(wall_ns: int) -> str:
 
 
 def _cut_half_a_line(path: Path) -> None:
-    """What a recorder that died in the middle of a line left of it."""
+    """Remove the half of a line that a recorder left when it died."""
     tail = _tail(path)
     if tail and not tail.endswith(b"\n"):
         fd = open_to_append(path)

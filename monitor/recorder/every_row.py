@@ -1,4 +1,4 @@
-"""Every row of one rank: from its page to its file on disk, and from there to the sinks.
+"""Every row of a run: from its page to its file on disk, and from there to the sinks.
 
 Each row is written once, in order, with its own step.
 """
@@ -124,9 +124,9 @@ TAKEN_EVERY_S = 1.0  # at least; sooner when much waits
 class RowTaker(Protocol):
     """Where rows go beside the file."""
 
-    def rows_came(self, rank: int, path: Path, newest: Row) -> None: ...
+    def rows_came(self, path: Path, newest: Row) -> None: ...
 
-    def notes(self, rank: int) -> dict[str, str]: ...
+    def notes(self) -> dict[str, str]: ...
 
 
 class EveryRow:
@@ -134,10 +134,8 @@ class EveryRow:
     of pages and of disks.
     """
 
-    def __init__(
-        self, run: Run, rank: int, sinks: Sequence[RowTaker], now: Callable[[], float]
-    ) -> None:
-        self._path, self._rank, self._sinks, self._now = run.rows_path(rank), rank, sinks, now
+    def __init__(self, run: Run, sinks: Sequence[RowTaker], now: Callable[[], float]) -> None:
+        self._path, self._sinks, self._now = run.rows_path, sinks, now
         self._drain = RowDrain(self._path)
         self._page: Page | None = None
         self._taken_s = float("-inf")
@@ -164,7 +162,7 @@ class EveryRow:
         if are_due and self._page and (newest := self._page.reader.read()):
             self._are_sinks_notified = True
             for sink in self._sinks:
-                sink.rows_came(self._rank, self._path, row_of(newest))
+                sink.rows_came(self._path, row_of(newest))
         return num_rows
 
     def last_publish(self) -> int:
@@ -184,4 +182,4 @@ class EveryRow:
         self._drain.close()
 
     def _notes(self) -> Mapping[str, str]:
-        return {key: text for sink in self._sinks for key, text in sink.notes(self._rank).items()}
+        return {key: text for sink in self._sinks for key, text in sink.notes().items()}

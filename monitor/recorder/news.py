@@ -41,7 +41,7 @@ class News:
         self._settings, self._tell = settings, tell
         self._own_rules, self._own_problems = parse_rules(own_rules)
         self._stalled_s: float | None = None  # since when
-        self._is_stall_told = False
+        self._is_stall_sent = False
         self._life = ""
 
     def rules(self) -> tuple[AlertRule, ...]:
@@ -52,18 +52,17 @@ class News:
         """Lines about rules and settings that are left out."""
         return [*self._own_problems, *self._settings().problems]
 
-    def take_alert(self, alert: Alert, rank: int) -> None:
+    def take_alert(self, alert: Alert) -> None:
         # A stall has the time of the last publish, long before it counts as one.
         is_news_s = END_IS_NEWS_S if alert.kind == STALL else ALERT_IS_NEWS_S
         if time.time() - alert.wall_ns / 1e9 > is_news_s:
             return
-        who = f"rank {rank}: " if rank else ""
         at = f" (at {format_count(alert.env_steps)} steps)" if alert.env_steps >= 0 else ""
         kind: Kind = "stall" if alert.kind == STALL else "alert"
         self._send(
             kind,
-            f"alert {rank} {alert.kind} {alert.publish} {alert.wall_ns} {alert.text}",
-            f"{who}{alert.text}{at}",
+            f"alert {alert.kind} {alert.publish} {alert.wall_ns} {alert.text}",
+            f"{alert.text}{at}",
             "stalled" if kind == "stall" else "running",
             alert.wall_ns,
             alert="" if kind == "stall" else alert.kind,
@@ -78,7 +77,7 @@ class News:
         if status.state == "stalled":
             self._take_stall(status, newest)
             return
-        self._stalled_s, self._is_stall_told = None, False
+        self._stalled_s, self._is_stall_sent = None, False
         if not status.is_alive:
             self._take_end(status, newest)
 
@@ -87,10 +86,10 @@ class News:
         if self._stalled_s is None:
             self._stalled_s = self._now()
         after_s = self._settings().stall_after_s
-        is_due = self._now() - self._stalled_s >= after_s and not self._is_stall_told
+        is_due = self._now() - self._stalled_s >= after_s and not self._is_stall_sent
         if newest is None or not is_due:
             return
-        self._is_stall_told = True
+        self._is_stall_sent = True
         # As of the last publish: however long it lasts, and whoever finds it, it is one alert.
         text = f"stalled: no sign of life for {format_duration(after_s)} and more"
         alert = Alert("warning", text, newest.publish, newest.env_steps, newest.wall_ns, kind=STALL)
@@ -99,7 +98,7 @@ class News:
         except OSError:  # a full disk is no reason to be silent
             is_new = True
         if is_new:
-            self.take_alert(alert, 0)
+            self.take_alert(alert)
 
     def _take_end(self, status: RunStatus, newest: Snapshot | None) -> None:
         wall_ns = newest.wall_ns if newest else time.time_ns()

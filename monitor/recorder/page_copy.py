@@ -10,36 +10,36 @@ from pathlib import Path
 from ...shared import MetricsReader, Outcome, PageError
 from ...shared.page.layout import ROWS_END_OFFSET, Section
 from ...shared.page.page_file import building_name, is_left_behind, save_page_copy
-from ...shared.page.rank_place import page_path, rank_place
+from ...shared.page.page_place import page_path, page_place
 from ...shared.processes.lock import is_held
 from ...shared.runs.owners import is_own_folder
 from ...shared.runs.run_folder import Run
 
 
-def update_copy(run: Run, rank: int, reader: MetricsReader) -> None:
+def update_copy(run: Run, reader: MetricsReader) -> None:
     """Copy the page of a process that is alive. One that ends in good order leaves a copy itself,
     and that one stays. Raises OSError or PageError.
     """
-    path = run.page_copy_path(rank)
+    path = run.page_copy_path
     if not _is_file(reader, path):
         _save(reader, path, is_wanted=lambda: reader.outcome() is None)
 
 
-def complete_copy(run: Run, rank: int, reader: MetricsReader) -> None:
+def complete_copy(run: Run, reader: MetricsReader) -> None:
     """Have the copy be the page as its process left it. Raises OSError or PageError."""
-    path = run.page_copy_path(rank)
+    path = run.page_copy_path
     outcome = reader.outcome()
     if not _is_file(reader, path) and (outcome is None or outcome != _outcome_at(path)):
         _save(reader, path)
 
 
-def write_outcome(run: Run, rank: int, reader: MetricsReader, outcome: Outcome) -> None:
+def write_outcome(run: Run, reader: MetricsReader, outcome: Outcome) -> None:
     """Replace the outcome in the page that `reader` has open, whose process is gone, and in its
     copy. Raises OSError or PageError.
     """
     _overwrite_outcome(reader, outcome)
-    if run.page_copy_path(rank).exists():
-        copy = MetricsReader.attach(run.page_copy_path(rank))
+    if run.page_copy_path.exists():
+        copy = MetricsReader.attach(run.page_copy_path)
         try:
             if copy.header.identity == reader.header.identity:
                 _overwrite_outcome(copy, outcome)
@@ -56,11 +56,11 @@ def _overwrite_outcome(reader: MetricsReader, outcome: Outcome) -> None:
         os.close(fd)
 
 
-def drop_rows(run: Run, rank: int) -> None:
+def drop_rows(run: Run) -> None:
     """Leave the ring of rows out of the copy, once all of them are in their file: 11 MiB that hold
     nothing else. Raises OSError or PageError.
     """
-    path = run.page_copy_path(rank)
+    path = run.page_copy_path
     reader = MetricsReader.attach(path)
     try:
         if reader.rows().records:
@@ -70,14 +70,14 @@ def drop_rows(run: Run, rank: int) -> None:
         reader.detach()
 
 
-def remove_page(run: Run, rank: int, reader: MetricsReader | None) -> None:
+def remove_page(run: Run, reader: MetricsReader | None) -> None:
     """Delete the page that was read, and what a process left behind that died while making one.
 
     A page stays whose writer lives: one made since by another process, and that of a run whose
     folder was copied to where this one lies. Raises OSError.
     """
-    paths = [page_path(run, rank)]
-    announced = rank_place(run, rank).get("page")
+    paths = [page_path(run)]
+    announced = page_place(run).get("page")
     if announced and Path(announced) not in paths:
         paths.append(Path(announced))
     for path in paths:

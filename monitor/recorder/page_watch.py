@@ -1,14 +1,13 @@
-"""Which page of a rank is the one to record, while processes come and go."""
+"""Which page of a run is the one to record, while processes come and go."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...shared import MetricsReader, PageError
-from ...shared.page.rank_place import rank_place
+from ...shared.page.page_place import page_place
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import open_page
 
@@ -28,11 +27,11 @@ class Page:
 
 
 class PageWatch:
-    """Keeps the newest page of one rank open, also once its file is deleted."""
+    """Keeps the newest page of the run open, also once its file is deleted."""
 
-    def __init__(self, run: Run, rank: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
         self.page: Page | None = None
-        self._run, self._rank, self._now = run, rank, now
+        self._run, self._now = run, now
         self._announced: tuple[int, int] | None = None
         self._opened_s = float("-inf")
         self._unannounced_s: float | None = None
@@ -42,12 +41,12 @@ class PageWatch:
 
         Raises PageError when there is a page that cannot be read.
         """
-        announced = self._announcement()
+        announced = self._run.place_written()
         is_due = self._now() - self._opened_s >= REOPEN_EVERY_S
         if announced == self._announced and (self.page or (is_alive and not is_due)):
             return False
         self._opened_s = self._now()
-        page = _opened(self._run, self._rank)
+        page = _opened(self._run)
         if page is None or not self._is_settled(page, is_alive):
             if page:
                 page.reader.detach()
@@ -75,18 +74,10 @@ class PageWatch:
         self._unannounced_s = self._unannounced_s or self._now()
         return self._now() - self._unannounced_s >= UNANNOUNCED_AFTER_S
 
-    def _announcement(self) -> tuple[int, int] | None:
-        """Changes whenever a process says anew where the rank's page is."""
-        try:
-            status = os.stat(self._run.rank_path(self._rank))
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
 
-
-def _opened(run: Run, rank: int) -> Page | None:
+def _opened(run: Run) -> Page | None:
     """The page as it can be had now. Raises PageError when it cannot be read."""
-    place = rank_place(run, rank)
+    place = page_place(run)
     try:
         reader = open_page(run)
     except PageError:

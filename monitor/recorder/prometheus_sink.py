@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -13,7 +12,6 @@ from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from .rows import Row
 
-LABELS = ("run", "rank")
 OWN_NAMES = (
     "operant_up",
     "operant_publish",
@@ -24,13 +22,12 @@ OWN_NAMES = (
 
 
 class PrometheusSink:
-    """Serves the newest row of each rank as gauges `operant_<group>_<name>`."""
+    """Serves the newest row as gauges `operant_<group>_<name>`."""
 
     def __init__(self, run_id: str, port: int, address: str) -> None:
         """Raises OSError when the port is taken."""
         self._run_id = run_id
-        self._rows: dict[int, Row] = {}
-        self._lock = threading.Lock()
+        self._row: Row | None = None
         registry = CollectorRegistry()
         registry.register(self)
         self._server, self._thread = start_http_server(port, address, registry)
@@ -39,9 +36,8 @@ class PrometheusSink:
     def port(self) -> int:
         return int(self._server.server_port)
 
-    def take_newest(self, rank: int, row: Row) -> None:
-        with self._lock:
-            self._rows[rank] = row
+    def take_newest(self, row: Row) -> None:
+        self._row = row
 
     def close(self, is_success: bool) -> None:
         self._server.shutdown()
@@ -49,18 +45,16 @@ class PrometheusSink:
         self._thread.join()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """What prometheus_client asks for at each fetch."""
-        with self._lock:
-            rows = dict(self._rows)
-        up = GaugeMetricFamily(OWN_NAMES[0], "1 as long as the run is recorded", labels=["run"])
-        up.add_metric([self._run_id], 1)
-        yield up
-        families: dict[str, GaugeMetricFamily] = {}
-        for rank, row in sorted(rows.items()):
+        """Yield the gauges: prometheus_client calls this at each fetch."""
+        yield self._gauge(OWN_NAMES[0], "1 as long as the run is recorded", 1.0)
+        if row := self._row:
             for name, value in {**_about(row), **_named(row)}.items():
-                family = families.setdefault(name, GaugeMetricFamily(name, name, labels=LABELS))
-                family.add_metric([self._run_id, str(rank)], value)
-        yield from families.values()
+                yield self._gauge(name, name, value)
+
+    def _gauge(self, name: str, description: str, value: float) -> GaugeMetricFamily:
+        family = GaugeMetricFamily(name, description, labels=["run"])
+        family.add_metric([self._run_id], value)
+        return family
 
 
 def prometheus_name(name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from ...shared.errors import PageError, RunFolderError, UsageError
-from ...shared.processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
+from ...shared.processes.lock import RECORDER, RunLock, lock_holder
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ...shared.runs.small_file import open_to_append
@@ -21,7 +21,7 @@ from ..notify.settings import AlertSettings, OwnSettings
 from ..notify.teller import Teller
 from .events_file import EventsFile
 from .news import News, problem_line
-from .rank_recorder import RankRecorder
+from .page_recorder import PageRecorder
 from .sinks import SinkThread, open_sinks
 
 LOOK_EVERY_S = 0.25
@@ -30,8 +30,8 @@ LOCK_PATIENCE_S = 10.0
 EXIT_PATIENCE_S = 30.0  # for a process that ended its run and has not exited yet
 NICENESS = 10  # the run goes first
 STATUS_EVERY_S = 1.0
-# People are told before a run that ends goes on to its end, if that is quickly done: of a container
-# nothing may be left a moment later.
+# Messages about the end are sent before the process of the run may exit, for this long at most: a
+# container stops with that process.
 TELL_FIRST_S = 1.5
 TELL_PATIENCE_S = 30.0
 
@@ -93,15 +93,15 @@ class Recorder:
         own_settings: Callable[[], AlertSettings],
         tell: Callable[[Message], None],
     ) -> None:
-        """`lock` is that of the recorder: through it the run's are asked for. `own_settings` are
-        those of the user, whom `tell` tells.
+        """`lock` is that of the recorder; it also says whether the run is alive. `own_settings` are
+        those of the user, who gets the messages that are passed to `tell`.
         """
         self._run, self._lock = run, lock
         self._sinks, self._complain = sinks, complain
         self._events = EventsFile(run.events_path)
         self._news = News(run, settings.alerts, self._events, own_settings, self._tell)
         self._tell_people = tell
-        self._page: RankRecorder | None = None  # from the first look on
+        self._page: PageRecorder | None = None  # from the first look on
         self._is_wanted, self._is_flush_due = True, False
         self._has_lived = lock.holder() is not None
         self._is_left_behind = run.recording_path.exists()
@@ -212,7 +212,15 @@ class Recorder:
         if not self._run.folder.is_dir():
             return False
         is_alive = self._lock.holder() is not None
-        self._page = self._page or self._page_recorder()
+        self._page = self._page or PageRecorder(
+            self._run,
+            self._events,
+            is_alive=lambda: self._lock.holder() is not None,
+            sinks=self._sinks,
+            complain=self._complain,
+            rules=self._news.rules,
+            tell=self._news.take_alert,
+        )
         self._page.look()
         if self._is_flush_due:
             self._is_flush_due = False
@@ -223,21 +231,6 @@ class Recorder:
         """Keep for the next recorder how far the sinks are, once they are closed."""
         if self._page:
             self._page.note_sent()
-
-    def _page_recorder(self) -> RankRecorder:
-        def is_alive() -> bool:
-            return bool(self._lock.holder(0, 1) or self._lock.holder(LAUNCHER, 1))
-
-        return RankRecorder(
-            self._run,
-            0,
-            self._events,
-            is_alive=is_alive,
-            sinks=self._sinks,
-            complain=self._complain,
-            rules=self._news.rules,
-            tell=self._news.take_alert,
-        )
 
     def _flush_soon(self, number: int, frame: FrameType | None) -> None:
         self._is_flush_due = True
@@ -263,17 +256,17 @@ class Complaints:
 
 
 def recorder_lock(run: Run, patience_s: float = 0.0) -> RunLock:
-    """What the one recorder of a run holds. Another is waited for as long as `patience_s`: it may
-    be about to end when a run goes on at once.
+    """Take the lock of the recorder. Waits up to `patience_s` for another recorder, which may be
+    about to end if the run was resumed at once.
 
-    Raises UsageError when there still is one.
+    Raises UsageError if that recorder still holds the lock.
     """
     deadline = time.monotonic() + patience_s
     while True:
         try:
             return RunLock(run.lock_path, RECORDER)
         except RunFolderError:
-            other = lock_holder(run.lock_path, RECORDER, 1)
+            other = lock_holder(run.lock_path, RECORDER)
             if other is None and time.monotonic() >= deadline:
                 raise
             if other and time.monotonic() >= deadline:

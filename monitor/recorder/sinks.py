@@ -31,22 +31,22 @@ class Sink(Protocol):
 class EverySink(Sink, Protocol):
     """Takes every row."""
 
-    def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
+    def take(self, batch: RowBatch, metrics: list[Metric]) -> None:
         """Rows that follow those before; their places are those of `metrics`."""
 
 
 class NewestSink(Sink, Protocol):
     """Takes the newest row, again and again."""
 
-    def take_newest(self, rank: int, row: Row) -> None: ...
+    def take_newest(self, row: Row) -> None: ...
 
 
 class SinkFeed:
     """Remembers how far one sink is, as the number of the last row that it was given."""
 
-    def __init__(self, path: Path, rank: int, name: str) -> None:
+    def __init__(self, path: Path, name: str) -> None:
         """`name` is the sink's: a former recorder may have noted how far it was."""
-        self._path, self._rank, self._key = path, rank, f"sent to {name}"
+        self._path, self._key = path, f"sent to {name}"
         self._row: int | None = None
         self._epoch = 0
 
@@ -62,11 +62,11 @@ class SinkFeed:
                 self._epoch = epoch
             # Batch by batch: what is being read keeps the file from being tidied up.
             while (batch := next(file.batches(self._row + 1), None)) is not None:
-                sink.take(self._rank, batch, file.metrics())
+                sink.take(batch, file.metrics())
                 self._row += len(batch)
 
     def note(self) -> dict[str, str]:
-        """What the file should keep for the next recorder; nothing before the first row."""
+        """Notes that the file keeps for the next recorder; empty before the first row."""
         return {} if self._row is None else {self._key: f"{self._epoch} {self._row}"}
 
 
@@ -86,39 +86,38 @@ class SinkThread:
     ) -> None:
         self._name, self._open_sink, self._complain = name, open_sink, complain
         self._work: queue.Queue[Callable[[Sink], None] | None] = queue.Queue()
-        self._feeds: dict[int, SinkFeed] = {}
-        self._newest: dict[int, Row] = {}
-        self._is_due: set[int] = set()  # ranks in the queue, each once: a sink may hang
+        self._sink_feed: SinkFeed | None = None  # from the first row on
+        self._is_due = False  # whether rows are in the queue, once: a sink may hang
         self._thread = threading.Thread(target=self._feed, name=name, daemon=True)
         self._thread.start()
 
-    def rows_came(self, rank: int, path: Path, newest: Row) -> None:
-        """There are more rows in the file of a rank, of which `newest` is the last."""
-        feed = self._feeds.setdefault(rank, SinkFeed(path, rank, self._name))
-        self._newest[rank] = newest
-        if rank in self._is_due:
+    def rows_came(self, path: Path, newest: Row) -> None:
+        """There are more rows in the file, of which `newest` is the last."""
+        feed = self._sink_feed = self._sink_feed or SinkFeed(path, self._name)
+        self._newest = newest
+        if self._is_due:
             return
-        self._is_due.add(rank)
+        self._is_due = True
 
         def give(sink: Any) -> None:
-            self._is_due.discard(rank)
+            self._is_due = False
             if isinstance(sink, EverySink):
                 feed.give(sink)
             else:
-                sink.take_newest(rank, self._newest[rank])
+                sink.take_newest(self._newest)
 
         self._work.put(give)
 
-    def notes(self, rank: int) -> dict[str, str]:
+    def notes(self) -> dict[str, str]:
         """How far the sink is, for the next recorder."""
-        return self._feeds[rank].note() if rank in self._feeds else {}
+        return self._sink_feed.note() if self._sink_feed else {}
 
     def close(self, is_success: bool) -> None:
         """Wait for the sink to take what it was given, but not for ever."""
         self._work.put(lambda sink: sink.close(is_success))
         self._work.put(None)
         self._thread.join(CLOSE_PATIENCE_S)
-        if self._thread.is_alive() and self._feeds:
+        if self._thread.is_alive() and self._sink_feed:
             name = self._name
             self._complain(f"{name} is slow: `operant record --to {name}` sends it the rest")
 

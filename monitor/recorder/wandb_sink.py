@@ -16,7 +16,7 @@ from .rows import rows_of_batch
 
 
 class WandbSink:
-    """One run there for the run here; other ranks' metrics are `rank1/...`."""
+    """One run there for the run here."""
 
     def __init__(self, run: Run) -> None:
         make_private_folder(run.folder / "wandb")  # of wandb's choice: no link may stand there
@@ -32,18 +32,14 @@ class WandbSink:
         self._defined: set[Metric] = set()
         self._run.define_metric("*", step_metric="step")
 
-    def take(self, rank: int, batch: RowBatch, metrics: list[Metric]) -> None:
-        prefix = f"rank{rank}/" if rank else ""
+    def take(self, batch: RowBatch, metrics: list[Metric]) -> None:
         for metric in metrics:
             if metric.step_metric and metric not in self._defined:
-                self._run.define_metric(
-                    prefix + metric.name, step_metric=prefix + metric.step_metric
-                )
+                self._run.define_metric(metric.name, step_metric=metric.step_metric)
                 self._defined.add(metric)
         for row in rows_of_batch(batch, metrics):
-            values = {prefix + name: value for name, value in row.metrics.items()}
             about = {"step": row.step, "iteration": row.iteration, "wall_s": row.wall_s}
-            self._run.log({**values, **about})
+            self._run.log({**row.metrics, **about})
 
     def close(self, is_success: bool) -> None:
         self._run.finish(exit_code=0 if is_success else 1)

@@ -90,12 +90,12 @@ def _new(make: type[AnyRun], wanted: Wanted) -> AnyRun:
 def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
     """A folder in memory, where the disk takes none: the run is watched all the same."""
     try:
-        return create_run(name, manifest, rank=0, files=what_ran())
+        return create_run(name, manifest, files=what_ran())
     except RunFolderError as error:
         folder = memory_runs_folder()
         try:
             make_page_folder(page_folder())
-            run, lock = create_run(name, manifest, rank=0, parent=folder)
+            run, lock = create_run(name, manifest, parent=folder)
         except OperantError:
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -119,7 +119,7 @@ def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
     """A run that ended goes on in its folder, with its curves."""
     if holder_of(run):
         raise UsageError(f"{run.id} is still running; it can be resumed when it has ended")
-    lock = RunLock(run.lock_path, 0)
+    lock = RunLock(run.lock_path)
     try:
         manifest = run.read_manifest()
         manifest["config"] = {**manifest.get("config", {}), **wanted.config}

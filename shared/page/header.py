@@ -62,8 +62,6 @@ class Header:
     """
 
     run_id: str
-    rank: int
-    world_size: int
     pid: int
     process_start: int
     boot_id: bytes
@@ -86,7 +84,7 @@ class Header:
             data, 0, MAGIC, BYTE_ORDER, MAJOR, MINOR, HEADER_BYTES, len(sections),
             self.layout.page_bytes, self.pid, self.process_start, self.boot_id,
             self.created_wall_ns, self.created_monotonic_ns, self.publish_interval_s,
-            self.rank, self.world_size, padded(self.run_id, 64), padded(self.host, 64),
+            padded(self.run_id, 64), padded(self.host, 64),
         )  # fmt: skip
         for i, section in enumerate(sections):
             tag, *where = section
@@ -108,7 +106,7 @@ class Header:
         (
             magic, byte_order, major, minor, header_bytes, num_sections, page_bytes, pid,
             process_start, boot_id, created_wall_ns, created_monotonic_ns, publish_interval_s,
-            rank, world_size, run_id, host,
+            run_id, host,
         ) = HEADER.unpack_from(data)  # fmt: skip
         if magic != MAGIC:
             raise PageError("not an operant page")
@@ -133,7 +131,7 @@ class Header:
             raise PageError(f"cut short: {file_bytes} of {page_bytes} bytes")
         layout = _decode_layout(data, num_sections, page_bytes)
         return cls(
-            text(run_id), rank, world_size, pid, process_start, boot_id, text(host),
+            text(run_id), pid, process_start, boot_id, text(host),
             created_wall_ns, created_monotonic_ns, publish_interval_s, layout,
             FolderPlace.decode(data[FOLDER_OFFSET:HEADER_CRC_OFFSET]),
         )  # fmt: skip

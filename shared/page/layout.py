@@ -20,8 +20,8 @@ READY = 0x5944414552  # "READY"
 
 HEADER_BYTES = 1024
 # magic, byte order, major, minor, header bytes, sections, page bytes, pid, process start, boot id,
-# created wall, created monotonic, publish interval, rank, world size, run id, host
-HEADER = struct.Struct("<8sIHHIIQqQ16sqqdII64s64s")
+# created wall, created monotonic, publish interval, run id, host
+HEADER = struct.Struct("<8sIHHIIQqQ16sqqd64s64s")
 SECTION_TABLE_OFFSET = 256
 SECTION = struct.Struct("<8sQQII")  # tag, offset, bytes, bytes a record, records
 MAX_SECTIONS = 16

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import OperantError
-from ..processes.lock import lock_holder
+from ..processes.lock import TRAINER, lock_holder
 from ..runs.run_folder import Run
 
 Request = Literal["stop", "checkpoint", "trace"]
@@ -41,7 +41,7 @@ def send_request(run: Run, request: Request) -> int:
 
     Raises OperantError when it is not running, and where it cannot be signalled.
     """
-    holder = lock_holder(run.lock_path, 0, 1)
+    holder = lock_holder(run.lock_path, TRAINER)
     if not holder:
         raise OperantError(f"{run.id} is not running")
     if not holder.pid:

@@ -111,8 +111,6 @@ class MetricsWriter:
         """
         header = Header(
             run_id=run_id,
-            rank=0,
-            world_size=1,
             pid=os.getpid(),
             process_start=process_start(os.getpid()),
             boot_id=boot_id(),

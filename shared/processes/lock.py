@@ -91,9 +91,9 @@ def _flock(kind: int, first: int, num_bytes: int) -> bytes:
     return _FLOCK.pack(kind, os.SEEK_SET, first, num_bytes, 0)
 
 
-LAUNCHER = 1 << 20  # the byte of the process that starts a trainer, until the trainer holds its own
-NUM_BYTES = LAUNCHER + 1  # bytes that mean the run is alive
-RECORDER = NUM_BYTES  # beyond them: a recorder that lives does not make a dead trainer look alive
+# The bytes of a lock file. The launcher starts the trainer and holds its own byte until the trainer
+# holds the first. A recorder that lives does not make a dead trainer look alive.
+TRAINER, LAUNCHER, RECORDER = range(3)
 
 # A link may lead to any file of the user's, and opening a FIFO waits.
 _OPEN_TO_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -109,27 +109,27 @@ _RECORD = struct.Struct("<IIQ16sQI")
 RECORD_BYTES = 64
 
 
-def write_holder(fd: int, byte: int, place: int) -> None:
-    """Say in record `place` of the file that this process holds `byte`. Where the disk takes
-    nothing, nobody is named.
+def write_holder(fd: int, byte: int) -> None:
+    """Say in the file that this process holds `byte`. Where the disk takes nothing, nobody is
+    named.
     """
     pid = os.getpid()
     record = _RECORD.pack(byte, pid, process_start(pid), boot_id(), pid_namespace(), fd)
-    _write(fd, record + zlib.crc32(record).to_bytes(4, "little"), place)
+    _write(fd, record + zlib.crc32(record).to_bytes(4, "little"), byte)
 
 
-def clear_holder(fd: int, place: int) -> None:
-    _write(fd, b"", place)
+def clear_holder(fd: int, byte: int) -> None:
+    _write(fd, b"", byte)
 
 
-def read_holder(fd: int, byte: int, place: int) -> int:
+def read_holder(fd: int, byte: int) -> int:
     """The process that says it holds `byte`; 0 where none does that can be seen from here.
 
     A file is bytes that anyone may have written: a process counts only if it lives, was started
     when it says, is numbered as this one is, and has the file open.
     """
     try:
-        data = os.pread(fd, RECORD_BYTES, place * RECORD_BYTES)
+        data = os.pread(fd, RECORD_BYTES, byte * RECORD_BYTES)
     except OSError:
         return 0
     record, crc = data[: _RECORD.size], data[_RECORD.size : _RECORD.size + 4]
@@ -146,11 +146,11 @@ def read_holder(fd: int, byte: int, place: int) -> int:
     return int(pid) if is_open else 0
 
 
-def _write(fd: int, record: bytes, place: int) -> None:
+def _write(fd: int, record: bytes, byte: int) -> None:
     """The file's time stays that of its making, by which runs are sorted."""
     with suppress(OSError):
         status = os.fstat(fd)
-        os.pwrite(fd, record.ljust(RECORD_BYTES, b"\0"), place * RECORD_BYTES)
+        os.pwrite(fd, record.ljust(RECORD_BYTES, b"\0"), byte * RECORD_BYTES)
         os.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
@@ -204,9 +204,9 @@ class ByteLock:
     def _before_release(self) -> None:
         """For those who left something in the file."""
 
-    def holder(self, first: int = 0, num_bytes: int = NUM_BYTES) -> Holder | None:
-        """As `lock_holder`, also once the file is deleted."""
-        return _holder(self._fd, self._file, first, num_bytes)
+    def holder(self) -> Holder | None:
+        """The process by whose lock the run is alive, also once the file is deleted."""
+        return _holder(self._fd, self._file)
 
     def _close_if_last(self) -> None:
         if self._fd not in _held_here.values():
@@ -214,11 +214,11 @@ class ByteLock:
 
 
 class RunLock(ByteLock):
-    """The byte of a rank, or of `LAUNCHER` or `RECORDER`, in the lock file of a run; the file says
+    """The byte of `TRAINER`, `LAUNCHER` or `RECORDER` in the lock file of a run; the file says
     which process holds it.
     """
 
-    def __init__(self, path: Path, rank: int) -> None:
+    def __init__(self, path: Path, byte: int = TRAINER) -> None:
         """Whoever writes in a run's folder holds a lock in it. Raises RunFolderError also where the
         folder is a link, another user's or one that others can write to.
         """
@@ -228,31 +228,30 @@ class RunLock(ByteLock):
             raise RunFolderError(f"{error}; nothing is written there") from None
         except OSError:
             pass  # opening the lock says what is wrong
-        super().__init__(path, rank)
+        super().__init__(path, byte)
         try:
-            write_holder(self._fd, rank, _place(rank))
+            write_holder(self._fd, byte)
         except BaseException:
             self.release()
             raise
 
     def _before_release(self) -> None:
-        clear_holder(self._fd, _place(self._byte))
+        clear_holder(self._fd, self._byte)
 
 
-def lock_holder(path: Path, first: int = 0, num_bytes: int = NUM_BYTES) -> Holder | None:
-    """The process that holds a lock in the bytes of `path` from `first` on; None when none does.
-
-    The recorder's byte is not among them unless it is asked for.
+def lock_holder(path: Path, byte: int | None = None) -> Holder | None:
+    """The process that holds the lock of `byte` in the file `path`, or by default the trainer's or
+    the launcher's; None if no process does.
     """
     held = _descriptor_held(path)
     if held >= 0:
-        return _holder(held, _identity(os.fstat(held)), first, num_bytes)
+        return _holder(held, _identity(os.fstat(held)), byte)
     try:
         fd = open_regular(path, path.parent)
     except OSError:
         return None
     try:
-        return _holder(fd, _identity(os.fstat(fd)), first, num_bytes)
+        return _holder(fd, _identity(os.fstat(fd)), byte)
     finally:
         os.close(fd)
 
@@ -267,23 +266,18 @@ def is_held(fd: int) -> bool:
         return True
 
 
-def _holder(fd: int, file: tuple[int, int], first: int, num_bytes: int) -> Holder | None:
-    """Who holds any of the bytes; of this process `_held_here` knows."""
-    asked = range(first, first + num_bytes)
+def _holder(fd: int, file: tuple[int, int], byte: int | None = None) -> Holder | None:
+    """Like `lock_holder`, for an open file. `_held_here` has the locks of this process."""
+    asked = (TRAINER, LAUNCHER) if byte is None else (byte,)
     if any(held[:2] == file and held[2] in asked for held in _held_here):
         return Holder(os.getpid())
     try:
-        found = found_lock(fd, first, num_bytes)
+        found = found_lock(fd, asked[0], len(asked))  # they are neighbours
     except OSError:  # a file system without locks
         return None
     if found is None:
         return None
-    return Holder(found.pid or read_holder(fd, found.byte, _place(found.byte)))
-
-
-def _place(byte: int) -> int:
-    """Of its holder's record in the file: few ranks need few of them."""
-    return {LAUNCHER: 0, RECORDER: 1}.get(byte, 2 + byte)
+    return Holder(found.pid or read_holder(fd, found.byte))
 
 
 def _descriptor_held(path: Path) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -84,15 +84,12 @@ class RowFileReader:
                 self._db.execute("ROLLBACK")
 
 
-def num_lost(paths: Iterable[Path]) -> tuple[int, int]:
-    """Rows and messages that were lost, in all of these files that there are and can be read."""
-    num_rows = num_events = 0
-    for path in paths:
-        with suppress(RowFileError):
-            reader = RowFileReader(path)
-            try:
-                num_rows += reader.num_lost()
-                num_events += reader.count(LOST_EVENTS)
-            finally:
-                reader.close()
-    return num_rows, num_events
+def num_lost(path: Path) -> tuple[int, int]:
+    """Rows and messages that were lost; none if the file is missing or cannot be read."""
+    with suppress(RowFileError):
+        reader = RowFileReader(path)
+        try:
+            return reader.num_lost(), reader.count(LOST_EVENTS)
+        finally:
+            reader.close()
+    return 0, 0

@@ -62,8 +62,8 @@ def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
     """Where runs had their folders whose pages tell that they live."""
     home = os.path.abspath(runs_folder())
     for name in names_of_pages():
-        run_id = name.rsplit(".", 2)[0]
-        if name.endswith(".0.page") and run_id not in known and not run_id.startswith("."):
+        run_id = name.removesuffix(".page")
+        if name.endswith(".page") and run_id not in known and not run_id.startswith("."):
             place = place_of_live_page(page_folder() / name)
             if place and place.name == run_id and str(place.parent) == home:
                 yield place

@@ -40,7 +40,7 @@ def runs_left_behind() -> list[Run]:
 
 def _is_at_work(run: Run) -> bool:
     """Whether a process or the recorder of `run` lives."""
-    is_recorded = lock_holder(run.lock_path, RECORDER, 1) is not None
+    is_recorded = lock_holder(run.lock_path, RECORDER) is not None
     return is_recorded or holder_of(run) is not None
 
 
@@ -63,7 +63,7 @@ def _run_of(page: Path) -> Run | None:
     """The run of a page; the page of a deleted run is deleted. None if there is no run, or if that
     is unknown, for example because its folder is on a disk that is not mounted now.
     """
-    run = Run(runs_folder() / page.name.rsplit(".", 2)[0])
+    run = Run(runs_folder() / page.name.removesuffix(".page"))
     if is_own_folder(run.folder):
         return run
     place = _place_of(page)

@@ -20,7 +20,7 @@ from ..errors import PageError, RunFolderError, UsageError
 from ..page.header import Header
 from ..page.layout import HEADER_BYTES
 from ..page.page_file import building_name, is_left_behind
-from ..page.rank_place import page_path, rank_place
+from ..page.page_place import page_path, page_place
 from ..processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
 from .owners import is_own_folder, open_folder, this_user
 from .run_folder import Run, memory_runs_folder, open_home, runs_folder
@@ -29,8 +29,9 @@ from .small_file import open_regular
 from .status import holder_of
 
 # What a run needs to be listed, evaluated, exported and resumed.
-KEPT_WITH_CHECKPOINTS = ("run.toml", "notes.toml", "lock", "checkpoints", "ranks", "events.log")
-_KEPT_BEGINNING = "page"  # its last numbers, and curves
+KEPT_WITH_CHECKPOINTS = (
+    "run.toml", "notes.toml", "lock", "checkpoints", "page", "place.json", "events.log",
+)  # fmt: skip
 _BEING_REMOVED = ".removing"
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -42,7 +43,7 @@ def check_can_be_removed(run: Run) -> None:
         raise UsageError(f"{run.folder} is not among the runs of {runs_folder()}")
     if holder_of(run):
         raise UsageError(f"{run.id} is running: stop it first with `operant stop {run.id}`")
-    if lock_holder(run.lock_path, RECORDER, 1):
+    if lock_holder(run.lock_path, RECORDER):
         raise UsageError(f"{run.id} is still being recorded; remove it later")
     try:
         status = run.folder.lstat()
@@ -130,7 +131,7 @@ def _held(run: Run, byte: int) -> Iterator[None]:
         try:
             lock = RunLock(run.lock_path, byte)
         except RunFolderError:
-            if lock_holder(run.lock_path, byte, 1):  # since it was asked a moment ago
+            if lock_holder(run.lock_path, byte):  # since it was asked a moment ago
                 raise
     try:
         yield
@@ -181,17 +182,13 @@ def _thin_out(run: Run) -> None:
 
 
 def _kept(run: Run) -> list[str]:
-    return [
-        name
-        for name in os.listdir(run.folder)
-        if name in KEPT_WITH_CHECKPOINTS or name.split(".")[0] == _KEPT_BEGINNING
-    ]
+    return [name for name in os.listdir(run.folder) if name in KEPT_WITH_CHECKPOINTS]
 
 
 def _remove_pages(run: Run) -> None:
     """Those in memory whose writers are gone, and what was left of making one."""
-    announced = rank_place(run, 0).get("page")
-    for path in {page_path(run, 0), *([Path(announced)] if announced else [])}:
+    announced = page_place(run).get("page")
+    for path in {page_path(run), *([Path(announced)] if announced else [])}:
         for page in (path, building_name(path)):
             if _is_page_of(run, page):
                 page.unlink()

@@ -19,7 +19,7 @@ import tomli_w
 
 from ..errors import RunFolderError, made_by
 from ..page.page_file import page_folder
-from ..processes.lock import RunLock
+from ..processes.lock import TRAINER, RunLock
 from ..text.harmless import harmless_toml, one_line
 from ..text.masking import masked
 from ..text.plain_values import plain
@@ -123,9 +123,10 @@ class Run:
         """A line of JSON for every analysis of the weights."""
         return self.folder / "weights.jsonl"
 
-    def rows_path(self, rank: int = 0) -> Path:
-        """Every row of a rank, kept by the recorder."""
-        return self.folder / ("rows.sqlite" if rank == 0 else f"rows.{rank}.sqlite")
+    @property
+    def rows_path(self) -> Path:
+        """Every row, kept by the recorder."""
+        return self.folder / "rows.sqlite"
 
     @property
     def events_path(self) -> Path:
@@ -147,13 +148,15 @@ class Run:
         """An empty file, there as long as the recorder has not written all of the run."""
         return self.folder / "recording"
 
-    def page_copy_path(self, rank: int = 0) -> Path:
-        """Where the last copy of a page lies once its process is gone."""
-        return self.folder / ("page" if rank == 0 else f"page.{rank}")
+    @property
+    def page_copy_path(self) -> Path:
+        """Where the last copy of the page lies once its process is gone."""
+        return self.folder / "page"
 
-    def rank_path(self, rank: int) -> Path:
-        """Where a rank says which process it is and where its page lies."""
-        return self.folder / "ranks" / f"{rank}.json"
+    @property
+    def place_path(self) -> Path:
+        """Where the trainer says which process it is and where its page lies."""
+        return self.folder / "place.json"
 
     def manifest(self) -> dict[str, Any]:
         """The contents of run.toml, of any format; empty when it is missing or broken."""
@@ -164,11 +167,11 @@ class Run:
 
     def manifest_written(self) -> tuple[int, int] | None:
         """A value that changes whenever run.toml is written; None if there is no run.toml."""
-        try:
-            status = self.manifest_path.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
+        return _written(self.manifest_path)
+
+    def place_written(self) -> tuple[int, int] | None:
+        """A value that changes whenever a process says where its page is; None if none did."""
+        return _written(self.place_path)
 
     def read_manifest(self) -> dict[str, Any]:
         """The contents of run.toml, for who writes it anew; empty where there is none. Raises
@@ -236,6 +239,14 @@ class Run:
         values = masked(plain({**manifest, "format": RUN_FORMAT}))
         text = harmless_toml(tomli_w.dumps(values))
         write_whole(self.manifest_path, text.encode())
+
+
+def _written(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
 
 
 def _made_by(manifest: Mapping[str, Any]) -> str:
@@ -346,14 +357,14 @@ def create_run(
     name: str,
     manifest: Mapping[str, Any],
     *,
-    rank: int,
+    lock_byte: int = TRAINER,
     parent: Path | None = None,
     run_id: str = "",
     files: Mapping[str, bytes] = {},
 ) -> tuple[Run, RunLock]:
-    """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `rank` in it.
-    Its id is made of the `name`, unless it has a `run_id` already. `files` are what is in it, by
-    name.
+    """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `lock_byte`
+    in it. Its id is made of the `name`, unless it has a `run_id` already. `files` are what is in
+    it, by name.
 
     The folder gets its name last, so that no run is ever seen without its manifest and its lock.
     Raises RunFolderError when the folder cannot be written; nothing is left of it then.
@@ -365,11 +376,10 @@ def create_run(
     try:
         make_home(parent)
         make_private_folder(building.folder)
-        make_private_folder(building.folder / "ranks")
         for file_name, data in files.items():
             write_whole(building.folder / file_name, data, outlives_power_cut=False)
         building.write_manifest({"id": run_id, "name": name, **manifest})
-        lock = RunLock(building.lock_path, rank)
+        lock = RunLock(building.lock_path, lock_byte)
         return Run(building.folder.rename(parent / run_id)), lock
     except BaseException as error:
         if lock:

@@ -16,7 +16,7 @@ from pathlib import Path
 from ..console.capture import start_console
 from ..errors import PageError
 from ..page.layout import ROWS_BYTES
-from ..page.rank_place import page_path
+from ..page.page_place import page_path
 from ..page.resumed_page import Beginning
 from ..page.schema import Metric
 from ..page.writer import DEFAULT_MAX_METRICS, Clock, MetricsWriter
@@ -24,7 +24,6 @@ from ..processes.host import boot_id, process_start
 from ..processes.lock import RECORDER, RunLock, lock_holder
 from ..text.harmless import one_line
 from .outcome import State
-from .owners import make_private_folder
 from .recorder_process import RecorderSettings, start_recorder
 from .run_folder import Run
 from .small_file import open_to_append, write_whole
@@ -74,10 +73,10 @@ class StartedRecorder:
 
     def _is_awaited(self) -> bool:
         run = self.run
-        if not run.recording_path.exists() or lock_holder(run.lock_path):  # other ranks go on
+        if not run.recording_path.exists() or lock_holder(run.lock_path):  # it is resumed
             return False
         is_there = self.pid and process_start(self.pid) == self.process_start
-        return bool(is_there or lock_holder(run.lock_path, RECORDER, 1))
+        return bool(is_there or lock_holder(run.lock_path, RECORDER))
 
     def _patience_s(self) -> float:
         with suppress(ValueError):
@@ -147,7 +146,7 @@ class RunSession:
         metrics = list(metrics)
         beginning = None if continue_from is None else _beginning(run, continue_from)
         try:
-            self.metrics = create(page_path(run, 0))
+            self.metrics = create(page_path(run))
         except PageError as error:
             warn(f"{error}; training goes on, watched through /proc")
             self.metrics = create(None)
@@ -155,7 +154,7 @@ class RunSession:
         try:
             # Before the run says where its page is: the recorder begins its copies only then.
             with contextlib.suppress(OSError):  # a disk that takes nothing
-                run.page_copy_path().unlink(missing_ok=True)
+                run.page_copy_path.unlink(missing_ok=True)
             self._write_place()
         except BaseException:
             self.metrics.remove()
@@ -174,7 +173,7 @@ class RunSession:
         self._is_open = False
         folder = self.run.folder
         try:
-            self.metrics.save_copy(self.run.page_copy_path())
+            self.metrics.save_copy(self.run.page_copy_path)
         except OSError as error:
             if self.is_folder_deleted():
                 self.metrics.remove()
@@ -227,9 +226,8 @@ class RunSession:
         }
         if self._ends_with_process:
             place["ends_with_process"] = True
-        path = self.run.rank_path(0)
+        path = self.run.place_path
         try:
-            make_private_folder(path.parent, parents=False)
             write_whole(path, json.dumps(place).encode())
         except OSError as error:
             if self.run.folder.exists():  # else another warning says that it was deleted
@@ -240,6 +238,6 @@ def _beginning(run: Run, publish: int) -> Beginning | None:
     """What the run's last page holds up to `publish`: the copy or what a crash left, whichever
     holds more.
     """
-    paths = (run.page_copy_path(), page_path(run, 0))
+    paths = (run.page_copy_path, page_path(run))
     found = [beginning for path in paths if (beginning := Beginning.read(path, publish))]
     return max(found, key=lambda beginning: beginning.publish, default=None)

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from ..errors import NoPageError, PageError
 from ..page.life_signs import LifeSigns
-from ..page.rank_place import page_path, rank_place
+from ..page.page_place import page_path, page_place
 from ..page.reader import MetricsReader, Snapshot
 from ..processes.host import boot_id, is_process_stopped, process_start
-from ..processes.lock import LAUNCHER, Holder, is_held, lock_holder
+from ..processes.lock import LAUNCHER, TRAINER, Holder, is_held, lock_holder
 from ..text.harmless import one_line
 from .outcome import Outcome
 from .owners import Owners, open_folder, owners_of
@@ -89,8 +89,8 @@ def open_page(run: Run) -> MetricsReader:
     Raises NoPageError when there is none, and PageError when none of them can be read; the text
     tells of the best of them.
     """
-    place, owners = rank_place(run, 0), owners_of(run.folder)
-    in_memory = [page_path(run, 0)]
+    place, owners = page_place(run), owners_of(run.folder)
+    in_memory = [page_path(run)]
     if place.get("page"):
         in_memory.insert(0, Path(place["page"]))
     through_process = None
@@ -100,7 +100,7 @@ def open_page(run: Run) -> MetricsReader:
         through_process = Path(f"/proc/{pid}/fd/{fd}")
 
     first_error = None
-    for path in dict.fromkeys([*in_memory, through_process, run.page_copy_path()]):
+    for path in dict.fromkeys([*in_memory, through_process, run.page_copy_path]):
         if path is None:
             continue
         try:
@@ -161,7 +161,7 @@ def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> R
     """The status of a run whose page `reader` has open; None, with why, when it has no page."""
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
-    own, launcher = (lock_holder(run.lock_path, byte, 1) for byte in (0, LAUNCHER))
+    own, launcher = (lock_holder(run.lock_path, byte) for byte in (TRAINER, LAUNCHER))
     holder = own or launcher or _holder_of_page(run, reader)
     alive = holder is not None
     if reader is None:
@@ -186,12 +186,6 @@ def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> R
 def holder_of(run: Run) -> Holder | None:
     """A process of `run` that lives; its page tells of it where the lock was deleted."""
     return lock_holder(run.lock_path) or _holder_by_page(run)
-
-
-def trainer_of(run: Run) -> Holder | None:
-    """Like `holder_of`, for the processes that the run needs: its first rank or a launcher."""
-    known = (lock_holder(run.lock_path, byte, 1) for byte in (0, LAUNCHER))
-    return next(filter(None, known), None) or _holder_by_page(run)
 
 
 def _holder_by_page(run: Run) -> Holder | None:

@@ -23,7 +23,7 @@ ESCAPES = "\x1b[31m\x07\n\u202e"
 
 
 def logged(*rows):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     for number, row in enumerate(rows):
         session.metrics.publish(row, number + 1, 100 * (number + 1))
@@ -87,7 +87,7 @@ def test_a_status_is_short_to_print():
 
 
 def test_a_terminal_obeys_nothing_that_a_page_says():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"a": 1.0}, 1, 100)
     session.close("failed", 1, f"it says {ESCAPES}")

@@ -35,7 +35,7 @@ def complete(monkeypatch):
 
 
 def new_run(name):
-    run, lock = create_run(name, {}, rank=0)
+    run, lock = create_run(name, {})
     lock.release()
     return run.id
 
@@ -68,7 +68,7 @@ def test_a_part_of_an_id_is_completed_where_only_one_run_has_it(complete):
 
 
 def test_names_tags_and_states_are_offered(complete):
-    run, lock = create_run("first", {}, rank=0)
+    run, lock = create_run("first", {})
     lock.release()
     change_notes(run.folder, lambda notes: RunNotes("wide-net", "", ("baseline", "v2")))
     assert complete("note wi") == complete("archive wi") == complete("rm wide-") == ["wide-net"]
@@ -110,7 +110,7 @@ def test_values_of_few_words_are_offered(complete):
 
 def test_themes_and_metrics_are_offered(complete):
     assert complete("monitor --theme co") == ["colour-blind", "contrast"]
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss/value": 1.0, "episode/return": 2.0}, 1, 10)
     assert complete("sweep cart_pole --minimize lo") == ["loss/value"]

@@ -32,7 +32,7 @@ def catches(monkeypatch):
 
 @pytest.fixture
 def session():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     yield session
     session.close("finished", 0)

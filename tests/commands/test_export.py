@@ -33,7 +33,7 @@ NUM_PUBLISHES = 3000
 def run(tmp_path, monkeypatch):
     """Finished after 3000 publishes, every second of which wrote `b` as well."""
     monkeypatch.chdir(tmp_path)
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1, recorder=None)
     for number in range(1, NUM_PUBLISHES + 1):
         values = {"a": number} if number % 2 else {"a": number, "b": -number}
@@ -59,7 +59,7 @@ def test_a_table_holds_every_row(run, to, tmp_path):
 
 
 def test_a_file_of_rows_that_is_damaged_leaves_the_pages_rows(run, tmp_path):
-    run.rows_path(0).write_bytes(b"junk" * 1000)
+    run.rows_path.write_bytes(b"junk" * 1000)
     done = operant("export", run.id, "--to", "csv")
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
@@ -70,7 +70,7 @@ def test_a_file_of_rows_that_is_damaged_leaves_the_pages_rows(run, tmp_path):
 
 def logged(*rows, names=(), recorded=True):
     """A run of (step, values), taken to its file by a recorder's drain."""
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1, recorder=None)
     for metric in names:
         session.metrics.describe(metric)
@@ -83,7 +83,7 @@ def logged(*rows, names=(), recorded=True):
 
 
 def take(run):
-    watch, drain = PageWatch(run, 0), RowDrain(run.rows_path())
+    watch, drain = PageWatch(run), RowDrain(run.rows_path)
     watch.look(is_alive=False)
     drain.begin(watch.page)
     drain.take()
@@ -128,7 +128,7 @@ def test_columns_of_any_names_stay_apart(tmp_path):
 
 
 def test_what_no_recorder_has_taken_yet_comes_from_the_page_once(tmp_path):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1, recorder=None)
     for number in range(1, 2001):
         session.metrics.publish({"a": number})
@@ -163,7 +163,7 @@ def test_lost_rows_are_told_of_by_status_and_export(tmp_path, monkeypatch):
     run = logged((1, {"a": 1.0}))
     assert "lost_rows" not in operant_json("status", run.id)
     assert "overwritten" not in operant("status", run.id).stdout
-    file = RowFile(run.rows_path())
+    file = RowFile(run.rows_path)
     file.note("num_lost", 5)
     file.close()
     assert operant_json("status", run.id)["lost_rows"] == 5
@@ -235,7 +235,7 @@ def test_in_a_terminal_it_is_asked_whether_to_write_over_a_file(run, tmp_path, a
 
 
 def test_what_does_not_apply_is_empty(tmp_path):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1, recorder=None)
     session.metrics.publish({"publish": math.inf, "x\ny": 1.0})
     export(run, "csv", tmp_path / "a.csv")  # while it runs

@@ -28,6 +28,6 @@ def test_a_policy_is_a_file_that_onnx_runtime_acts_by(tmp_path, monkeypatch):
 
 
 def test_a_policy_of_a_run_without_checkpoints_is_one_line():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     RunSession(run, lock, publish_interval_s=1, recorder=None).close("finished", 0)
     assert "has no checkpoint" in error_line("export", run.id, "--to", "onnx")

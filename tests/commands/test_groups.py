@@ -11,7 +11,7 @@ from operant.shared.runs.session import RunSession
 
 def ended_run(name: str, gamma: float, seed: int, **metrics: float) -> Run:
     config = {"seed": seed, "ppo": {"gamma": gamma}}
-    run, lock = create_run(f"{name}-seed{seed}", {"config": config}, rank=0)
+    run, lock = create_run(f"{name}-seed{seed}", {"config": config})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish(
         {name.replace("_", "/"): v for name, v in metrics.items()}, 3, 30 * seed
@@ -77,7 +77,7 @@ def test_another_metric_and_runs_without_it():
 
 def run_with_returns(name: str, returns: dict[int, float]) -> None:
     """`returns` are at env steps; there is a loss in between."""
-    run, lock = create_run(name, {"config": {"seed": 1}}, rank=0)
+    run, lock = create_run(name, {"config": {"seed": 1}})
     session = RunSession(run, lock, publish_interval_s=1)
     for i, (env_steps, value) in enumerate(returns.items()):
         session.metrics.publish({"episode/return": value}, i, env_steps)

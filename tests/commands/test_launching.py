@@ -20,7 +20,7 @@ from operant.shared.runs.session import RunSession
 @pytest.fixture
 def begun():
     """A run whose page is there, before it has published anything."""
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1, recorder=None)
     yield run, session
     session.close("finished", 0, "")
@@ -37,7 +37,7 @@ def test_the_monitor_has_a_page_to_open_before_anything_is_published(begun):
 
 
 def test_before_there_is_a_page_there_is_none_to_open():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     assert not launching.has_page_of(run, process())
     lock.release()
 
@@ -107,7 +107,7 @@ def test_a_run_that_dies_without_numbers_is_an_error_with_the_end_of_its_console
 
 def test_the_console_of_a_trainer_that_dies_before_it_trains_is_as_any(monkeypatch):
     monkeypatch.delenv("OPERANT_CONSOLE", raising=False)
-    run, lock = create_run("test", {"config": {"env": "password=hunter2hunter2"}}, rank=0)
+    run, lock = create_run("test", {"config": {"env": "password=hunter2hunter2"}})
     lock.release()
     with run.console_path().open("ab") as console:
         command = [sys.executable, "-m", "operant.commands.helpers.trainer_process", run.folder]

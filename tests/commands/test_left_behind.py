@@ -72,7 +72,7 @@ def kill(*pids: int) -> None:
 
 def steps(run: Run) -> list[int]:
     """The steps of all rows in the run's file of rows."""
-    reader = RowFileReader(run.rows_path())
+    reader = RowFileReader(run.rows_path)
     found = [int(step) for batch in reader.batches() for step in batch.env_steps]
     reader.close()
     return found
@@ -143,9 +143,9 @@ def test_what_was_killed_with_its_recorder_is_completed_by_any_command(command, 
     assert done.returncode == 0, done.stderr
     assert is_complete(run)
     assert event_texts(run)[-1].startswith("crashed: process")
-    before = run.rows_path().stat().st_mtime_ns
+    before = run.rows_path.stat().st_mtime_ns
     assert operant(command, *arguments).returncode == 0
-    assert run.rows_path().stat().st_mtime_ns == before  # once is enough
+    assert run.rows_path.stat().st_mtime_ns == before  # once is enough
 
 
 def test_a_run_that_lost_its_recorder_does_not_wait_for_it_and_is_completed():
@@ -184,7 +184,7 @@ def left_behind(monkeypatch):
 
     def left_behind(home: Path, dies: bool = True) -> Run:
         monkeypatch.setenv("OPERANT_HOME", str(home))
-        run, lock = create_run("test", {}, rank=0)
+        run, lock = create_run("test", {})
         session = RunSession(run, lock, publish_interval_s=1.0, recorder=None)
         for step in range(NUM_ROWS):
             session.metrics.publish({"loss": step}, env_steps=step)
@@ -204,7 +204,7 @@ def test_a_recorder_that_starts_keeps_the_mark_that_the_run_is_not_complete(left
     run = left_behind(tmp_path / "home", dies=False)
     run.recording_path.write_text("made by the run")
     start_recorder(run, RecorderSettings(), pytest.fail)
-    wait_for(lambda: run.rows_path().exists())
+    wait_for(lambda: run.rows_path.exists())
     assert run.recording_path.read_text() == "made by the run"
     kill_recorder(run)
 
@@ -219,9 +219,9 @@ def test_pages_of_another_home_are_drained_to_it_unless_their_run_lives(
     dead, alive = left_behind(tmp_path / "a"), left_behind(tmp_path / "b", dies=False)
     monkeypatch.setenv("OPERANT_HOME", str(tmp_path / "mine"))
     assert operant("runs").returncode == 0
-    assert pages() == {f"{alive.id}.0.page"}
+    assert pages() == {f"{alive.id}.page"}
     assert steps(dead) == list(range(NUM_ROWS))
-    assert not alive.rows_path().exists()
+    assert not alive.rows_path.exists()
 
 
 def test_a_page_whose_run_is_gone_is_deleted_but_not_where_its_home_is_only_out_of_reach(
@@ -234,7 +234,7 @@ def test_a_page_whose_run_is_gone_is_deleted_but_not_where_its_home_is_only_out_
     shutil.rmtree(gone.folder)
     assert len(pages()) == 2
     assert operant("runs").returncode == 0
-    assert pages() == {f"{out_of_reach.id}.0.page"}
+    assert pages() == {f"{out_of_reach.id}.page"}
     shutil.rmtree(tmp_path / "a")
     (tmp_path / "not mounted").rename(tmp_path / "a")
     assert operant("runs").returncode == 0
@@ -247,7 +247,7 @@ def test_nothing_is_written_where_no_run_toml_names_the_run(
     left_behind, tmp_path, operant_pages, name
 ):
     run = left_behind(tmp_path / "a")
-    (operant_pages / f"{run.id}.0.page").rename(operant_pages / f"{name}.0.page")
+    (operant_pages / f"{run.id}.page").rename(operant_pages / f"{name}.page")
     notes = tmp_path / "a" / "runs" / "backup" / "notes.txt"
     notes.parent.mkdir()
     notes.write_text("mine")
@@ -255,24 +255,24 @@ def test_nothing_is_written_where_no_run_toml_names_the_run(
     before = sorted((tmp_path / "a").rglob("*"))
     assert operant("runs").returncode == 0
     assert sorted((tmp_path / "a").rglob("*")) == before
-    assert pages() == {f"{name}.0.page"}
+    assert pages() == {f"{name}.page"}
 
 
 def test_a_page_of_another_user_is_left_alone(left_behind, tmp_path, operant_pages):
     if os.getuid() != 0:
         pytest.skip("needs the right to give a file away")
     run = left_behind(tmp_path / "a")
-    os.chown(operant_pages / f"{run.id}.0.page", 12345, 12345)
+    os.chown(operant_pages / f"{run.id}.page", 12345, 12345)
     shutil.rmtree(run.folder)
     assert operant("runs").returncode == 0
-    assert pages() == {f"{run.id}.0.page"}
+    assert pages() == {f"{run.id}.page"}
 
 
 def test_halves_of_pages_are_deleted_once_nobody_can_be_making_them(operant_pages):
-    held, old, new = (operant_pages / f".{name}.0.page.building" for name in ("held", "old", "new"))
+    held, old, new = (operant_pages / f".{name}.page.building" for name in ("held", "old", "new"))
     for path in (held, old, new):
         path.write_bytes(b"half")
-    lock = RunLock(held, 0)
+    lock = RunLock(held)
     long_ago = time.time() - 61.0
     for path in (held, old):
         os.utime(path, (long_ago, long_ago))
@@ -285,10 +285,10 @@ def test_a_run_that_cannot_be_completed_stops_no_command_and_is_tried_again(
     left_behind, tmp_path, operant_pages
 ):
     run = left_behind(tmp_path / "a")
-    run.rows_path().mkdir()  # nothing can be written there
+    run.rows_path.mkdir()  # nothing can be written there
     assert operant("runs").returncode == 0
-    assert pages() == {f"{run.id}.0.page"} or run.page_copy_path().exists()
-    run.rows_path().rmdir()
+    assert pages() == {f"{run.id}.page"} or run.page_copy_path.exists()
+    run.rows_path.rmdir()
     assert operant("runs").returncode == 0
     assert pages() == set()
     assert steps(run) == list(range(NUM_ROWS))

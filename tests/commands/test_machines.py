@@ -67,7 +67,7 @@ def run_on(there: Path, monkeypatch) -> Iterator[Callable[..., RunSession]]:
         with monkeypatch.context() as patch:
             patch.setenv("OPERANT_HOME", str(there / host))
             patch.setenv("OPERANT_PAGES", str(there / f"pages-{host}"))
-            run, lock = create_run(name, {"config": config}, rank=0)
+            run, lock = create_run(name, {"config": config})
             session = RunSession(run, lock, publish_interval_s=60.0)
         session.metrics.publish({"loss": 0.5, "episode/return": 7.0}, 1, 100)
         sessions.append(session)
@@ -84,7 +84,7 @@ def make_session() -> Iterator[Callable[[str], RunSession]]:
     sessions = []
 
     def begin(name: str) -> RunSession:
-        run, lock = create_run(name, {}, rank=0)
+        run, lock = create_run(name, {})
         sessions.append(RunSession(run, lock, publish_interval_s=60.0))
         return sessions[-1]
 
@@ -247,7 +247,7 @@ def test_rows_that_only_grew_older_are_not_sent_again(make_session):
 def test_many_runs_come_in_frames_of_a_bounded_size(operant_home, monkeypatch):
     monkeypatch.setattr("operant.monitor.remote.sending_list.FRAME_BYTES", 1000)
     for number in range(12):
-        _run, lock = create_run(f"run-{number}", {"config": {"note": "x" * 150}}, rank=0)
+        _run, lock = create_run(f"run-{number}", {"config": {"note": "x" * 150}})
         lock.release()
     frames = list(_ListSender().look())
     assert len(frames) > 1
@@ -275,7 +275,7 @@ def test_a_list_that_is_wrong_is_one_line(there, rows):
 
 def test_a_run_that_nobody_could_send_whole_does_not_hide_the_others(operant_home):
     for name in ("odd", "good"):
-        run, lock = create_run(name, {}, rank=0)
+        run, lock = create_run(name, {})
         lock.release()
         if name == "odd":
             wide = "".join(f'"{"é" * 190}{i}" = "{"é" * 500}"\n' for i in range(600))

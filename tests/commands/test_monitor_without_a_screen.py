@@ -18,7 +18,7 @@ from operant.shared.runs.session import RunSession
 
 @pytest.fixture
 def session():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=100.0)
     for number in range(1, 60):
         values = {"episode/return": float(number), "loss/\x1b[31mred": 1.0, "time/publish_s": 1e-5}
@@ -67,7 +67,7 @@ def test_snapshot_writes_what_the_screen_shows(session, tmp_path):
 
 
 def test_another_run_can_be_drawn_beside_it(session, tmp_path):
-    run, lock = create_run("other", {}, rank=0)
+    run, lock = create_run("other", {})
     other = RunSession(run, lock, publish_interval_s=100.0)
     other.metrics.publish({"episode/return": 1.0}, 1, 100)
     path = tmp_path / "picture.svg"

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 def ended_run(name: str, state="finished") -> Run:
-    run, lock = create_run(name, {"config": {"seed": 1}}, rank=0)
+    run, lock = create_run(name, {"config": {"seed": 1}})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss": 0.5}, 3, 30)
     session.close(state, 0)
@@ -63,7 +63,7 @@ def test_notes_and_tags_are_written_shown_and_taken_away(runs):
 
 
 def test_running_and_crashed_runs_have_notes_as_well():
-    run, lock = create_run("lives", {}, rank=0)
+    run, lock = create_run("lives", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss": 0.5})
     done("note", "lives", "while it goes on")
@@ -155,7 +155,7 @@ def test_rm_leaves_archived_runs_alone_unless_they_are_asked_for(runs):
 
 
 def test_rm_refuses_the_running_and_then_removes_nothing_of_what_was_named(runs):
-    run, lock = create_run("lives", {}, rank=0)
+    run, lock = create_run("lives", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss": 0.5})
     assert "operant stop" in error_line("rm", "alpha", "lives", "--yes")

@@ -24,7 +24,7 @@ STATUS_FIELDS = {
 
 @pytest.fixture
 def finished_run():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss": 0.5, "bad": float("inf")}, 3, 30)
     session.metrics.publish({"never": float("nan")}, 4, 40)
@@ -126,7 +126,7 @@ def test_without_runs_each_command_says_how_to_start_one():
 
 
 def test_unknown_and_ambiguous_runs_are_one_line(finished_run):
-    create_run("test", {}, rank=0)[1].release()
+    create_run("test", {})[1].release()
     assert "no run is called 'nonsense'" in error_line("status", "nonsense")
     assert "matches 2 runs" in error_line("status", "test")
     assert "--latest" in error_line("status", finished_run.id, "--latest")
@@ -156,8 +156,8 @@ def test_what_takes_runs_of_this_machine_says_where_to_call_it_for_others(argume
 
 
 def test_an_unreadable_page_is_told_and_the_others_are_listed(finished_run, operant_pages):
-    bad, lock = create_run("bad", {}, rank=0)
-    (operant_pages / f"{bad.id}.0.page").write_text("foreign")
+    bad, lock = create_run("bad", {})
+    (operant_pages / f"{bad.id}.page").write_text("foreign")
     lock.release()
     by_id = {status["run"]: status for status in operant_json("runs")}
     assert by_id[bad.id]["state"] == "crashed"

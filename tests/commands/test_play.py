@@ -121,7 +121,7 @@ def test_what_cannot_be_played_is_one_line(tmp_path):
     assert "nan is not a number" in error_line("play", run.id, "--to", "a.gif", "--speed", "nan")
     assert "nan is not a number" in error_line("play", run.id, "--to", "a.gif", "--fps", "nan")
     assert "--steps 5 is for --to" in error_line("play", run.id, "--steps", "5")
-    fresh, lock = create_run("fresh", {}, rank=0)
+    fresh, lock = create_run("fresh", {})
     RunSession(fresh, lock, publish_interval_s=1, recorder=None).close("finished", 0)
     file = str(tmp_path / "a.gif")
     assert "has no checkpoint" in error_line("play", fresh.id, "--to", file)

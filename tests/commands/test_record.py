@@ -144,14 +144,14 @@ def test_recording_can_be_switched_off_and_made_up_for_by_hand(monkeypatch):
     assert kept_rows(run)[-1].env_steps == read_status(run).env_steps
 
     monkeypatch.setenv("OPERANT_RECORDER", "off")
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     RunSession(run, lock, publish_interval_s=1).close("finished", 0)
     assert not run.recorder_log_path.exists()
 
 
 def test_a_recorder_that_cannot_be_started_is_a_warning(monkeypatch):
     monkeypatch.setattr("subprocess.run", raise_no_processes)
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     warnings = []
     settings = RecorderSettings(to=("wandb",))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

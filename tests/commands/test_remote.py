@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def start_session(name: str = "far") -> RunSession:
-    run, lock = create_run(name, {}, rank=0)
+    run, lock = create_run(name, {})
     session = RunSession(run, lock, publish_interval_s=60.0)
     session.metrics.publish({"loss": 0.5}, 1, 100)
     return session

@@ -57,7 +57,7 @@ def test_a_column_without_text_is_left_out_and_wide_letters_count_twice():
 def runs():
     made = []
     for name in ("first", "second"):
-        run, lock = create_run(name, {"device": "cpu", "config": {"env": "cart_pole"}}, rank=0)
+        run, lock = create_run(name, {"device": "cpu", "config": {"env": "cart_pole"}})
         session = RunSession(run, lock, publish_interval_s=1)
         session.metrics.describe(Metric("speed/x", "frames/s"))
         values = {"episode/return": 12.5, "progress/fraction": 0.25, "speed/x": 1.0}
@@ -80,7 +80,7 @@ def test_runs_is_one_table_with_all_there_is_to_say(runs):
 
 
 def test_a_run_without_a_return_shows_its_main_metric_by_name(runs):
-    run, lock = create_run("third", {"config": {}}, rank=0)
+    run, lock = create_run("third", {"config": {}})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"train/loss": 0.75, "train/lr": 1.0}, 3, 12_345)
     session.close("finished", 0)

@@ -53,7 +53,7 @@ def test_the_run_folder_tells_how_the_run_came_to_be():
     assert manifest["defaults"]["seed"] == 1
     assert "train cart_pole_ppo_smoke --seed 7" in manifest["command_line"]
     assert {"torch", "numba", "numpy", "python", "operant-rl"} == set(manifest["versions"])
-    assert run.page_copy_path().exists()
+    assert run.page_copy_path.exists()
     assert list(run.checkpoint_folder.iterdir())
 
 

@@ -34,7 +34,7 @@ PATIENCE_S = 300
 
 @pytest.fixture
 def run():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     for number in range(1, 30):
         session.metrics.publish({"episode/return": float(number)}, number, 100 * number)

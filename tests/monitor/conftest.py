@@ -42,7 +42,7 @@ def make_session() -> Iterator[object]:
     sessions: list[RunSession] = []
 
     def make_session(name: str = "test", publish_interval_s: float = 100.0, **options):
-        run, lock = create_run(name, {}, rank=0)
+        run, lock = create_run(name, {})
         session = RunSession(run, lock, publish_interval_s=publish_interval_s, **options)
         sessions.append(session)
         return session

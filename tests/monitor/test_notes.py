@@ -41,7 +41,7 @@ MANIFEST = {
 
 
 def a_run(**manifest) -> Run:
-    run, lock = create_run("test", MANIFEST | manifest, rank=0)
+    run, lock = create_run("test", MANIFEST | manifest)
     lock.release()
     return run
 

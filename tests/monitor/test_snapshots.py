@@ -56,7 +56,6 @@ sizes = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}")
 # Tests, and the width at which a picture is kept of each.
 PICTURES = {
     "test_a_run_that_goes_well": 120,
-    "test_a_run_of_several_ranks": 200,
     "test_several_runs_with_a_reference": 200,
     "test_an_enlarged_chart_of_several_runs_with_a_cursor": 120,
     "test_a_failed_run_opens_with_its_traceback": 60,

@@ -24,7 +24,7 @@ from operant.shared.runs.sweep_folder import new_sweep
 
 def make_sweep(name, table=None):
     sweep = new_sweep(name)
-    RunLock(sweep.lock_path, 0).release()
+    RunLock(sweep.lock_path).release()
     sweep.write_table(json.dumps(replace(table or made_up_table(), name=name).as_json()).encode())
     return sweep
 
@@ -95,7 +95,7 @@ async def test_it_shows_the_sweep_of_the_selected_run():
 async def test_enter_opens_a_trials_runs_and_esc_comes_back_to_it():
     runs = []
     for seed in (1, 2):
-        run, lock = create_run(f"search-2-s{seed}", {}, rank=0)
+        run, lock = create_run(f"search-2-s{seed}", {})
         lock.release()
         runs.append(run)
     table = made_up_table()

@@ -80,7 +80,7 @@ async def test_so_are_a_filter_what_is_chosen_and_a_command(keys, text):
 
 
 async def test_so_is_a_note():
-    run, lock = create_run("noted", {}, rank=0)
+    run, lock = create_run("noted", {})
     lock.release()
     source = StillRun(make_view())
     source.run = run

@@ -9,7 +9,7 @@ from operant.shared.runs.run_folder import Run
 
 def kept_rows(run: Run) -> list[Row]:
     """Every row, with what was written in it alone."""
-    reader = RowFileReader(run.rows_path())
+    reader = RowFileReader(run.rows_path)
     try:
         metrics = reader.metrics()
         return [row for batch in reader.batches() for row in rows_of_batch(batch, metrics)]

@@ -13,7 +13,7 @@ def take_leftover_rows(run: Run) -> int:
 
     Raises PageError when the page or the file cannot be read, or a disk takes nothing.
     """
-    watch, drain = PageWatch(run, 0), RowDrain(run.rows_path())
+    watch, drain = PageWatch(run), RowDrain(run.rows_path)
     try:
         # As of a dead process: there is no later look that could wait for its page to settle.
         if not watch.look(is_alive=False) or watch.page is None:

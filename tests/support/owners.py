@@ -20,7 +20,7 @@ def give_away(path: Path) -> None:
 
 
 def ended_run(name: str = "test") -> Run:
-    run, lock = create_run(name, {}, rank=0)
+    run, lock = create_run(name, {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss": 0.5}, 3, 30)
     session.close("finished", 0)

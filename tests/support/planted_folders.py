@@ -162,7 +162,7 @@ def _name_in_memory(home: Path) -> str:
 
 
 def _forge(runs: Path) -> None:
-    (runs / FORGED / "ranks").mkdir(parents=True)
+    (runs / FORGED).mkdir(parents=True)
     (runs / FORGED / "run.toml").write_text(f'id = "{FORGED}"\nname = "forged"\n')
     (runs / FORGED / "lock").touch()
 

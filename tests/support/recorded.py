@@ -28,10 +28,10 @@ def places_of_its_own() -> Iterator[None]:
         yield
 
 
-def publishes(run: Run, rank: int = 0) -> list[int]:
-    """The publish numbers in a rank's file of rows; none while there is no file."""
+def publishes(run: Run) -> list[int]:
+    """The publish numbers in the run's file of rows; none while there is no file."""
     try:
-        file = RowFileReader(run.rows_path(rank))
+        file = RowFileReader(run.rows_path)
     except RowFileError:
         return []
     try:
@@ -49,7 +49,7 @@ def event_texts(run: Run) -> list[str]:
 
 def recorder_pid(run: Run) -> int | None:
     """The process that records `run`; None while none does."""
-    holder = lock_holder(run.lock_path, RECORDER, 1)
+    holder = lock_holder(run.lock_path, RECORDER)
     return holder.pid if holder else None
 
 

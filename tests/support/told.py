@@ -20,7 +20,7 @@ import sys, threading, time
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 config = {"recorder": {"alerts": ["loss/value > 20"], "command": "touch hacked"}}
-run, lock = create_run("loop", {"config": config}, rank=0)
+run, lock = create_run("loop", {"config": config})
 session = RunSession(run, lock, publish_interval_s=0.1)
 is_over = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), is_over.set()), daemon=True).start()

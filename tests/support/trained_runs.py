@@ -12,7 +12,7 @@ from operant.trainer.experiment.untrained import make_policy
 def trained_run(preset: str, *overrides: str) -> Run:
     """A finished run whose policy learned nothing."""
     config = load_config(preset, overrides)
-    run, lock = create_run(preset, {}, rank=0)
+    run, lock = create_run(preset, {})
     RunSession(run, lock, publish_interval_s=1, recorder=None).close("finished", 0)
     state = {"policy": make_policy(config).state_dict()}
     checkpoint = Checkpoint(1, 1, 0, config.model_dump(mode="json"), state)

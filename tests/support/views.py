@@ -195,7 +195,7 @@ def put_page(session: RunSession, data: bytes) -> Path:
     building = path.with_suffix(".new")
     building.write_bytes(data)
     building.rename(path)
-    session.run.rank_path(0).write_text("{}")
+    session.run.place_path.write_text("{}")
     return path
 
 

@@ -14,7 +14,7 @@ NUM_RETURNS = 32
 
 
 def read_returns(run: Run) -> tuple[float, ...]:
-    """Returns from the page of the run's first rank; empty if it has no main metric."""
+    """Returns from the run's page; empty if it has no main metric."""
     try:
         reader = open_page(run)
     # A page is bytes that anyone may write, and the list shows all other runs.

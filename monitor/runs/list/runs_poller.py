@@ -169,7 +169,7 @@ def _looked_at(run: Run, known: RunRow) -> RunRow:
 def _look_at(run: Run, known: RunRow) -> RunRow:
     """A run's row; its manifest is read again once it is written anew, as with its device."""
     status = status_in_list(run)
-    row = replace(known, status=status, is_page_expected=os.path.exists(run.rank_path(0)))
+    row = replace(known, status=status, is_page_expected=os.path.exists(run.place_path))
     written = run.manifest_written()
     if known.status is not None and written in (None, known.described_by):
         return row

@@ -16,7 +16,7 @@ from .file_tail import FileTail
 Level = Literal["warning", "error"]
 
 MARK = "alert: "
-_LINE = re.compile(rf"(\S+)Z  (\w+) +(?:rank \d+: )?{MARK}(.*?) (\{{.*\}})")
+_LINE = re.compile(rf"(\S+)Z  (\w+) +{MARK}(.*?) (\{{.*\}})")
 _MOST_CHARACTERS = 10_000  # of a line that can be an alert: no recorder writes a longer one
 _MOST_NUMBERS = 8  # that an alert is said to rest on
 

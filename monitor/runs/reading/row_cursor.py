@@ -1,4 +1,4 @@
-"""Reads the rows of one rank in order, as far as they have come: of the file that the recorder
+"""Reads the rows of a run in order, as far as they have come: of the file that the recorder
 keeps, then of the page, for as long as the page has them all.
 """
 

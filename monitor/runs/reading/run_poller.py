@@ -97,7 +97,7 @@ class RunPoller:
         """What the open page says."""
         assert self._reader
         status = status_of(self.run, self._reader)
-        is_recorded = lock_holder(self.run.lock_path, RECORDER, 1) is not None
+        is_recorded = lock_holder(self.run.lock_path, RECORDER) is not None
         view = replace(
             view_of(self._reader, status, self._view),
             console=self._console.read(),
@@ -137,7 +137,7 @@ class RunPoller:
             status = status_of(self.run, None, self._page_error)
         except OSError as error:  # a file system without locks
             status = RunStatus(self.run.id, "crashed", message=str(error))
-        is_page_expected = os.path.exists(self.run.rank_path(0))
+        is_page_expected = os.path.exists(self.run.place_path)
         if self._view is None:
             return RunView(status, is_page_expected=is_page_expected, console=self._console.read())
         seen = self._view.status
@@ -158,7 +158,7 @@ class RunPoller:
         """Open the page when none is open; look for a newer one when the run's process changed, and
         once a second while the one that is open is not being written.
         """
-        place = self._place_written()
+        place = self.run.place_written()
         is_live = self._view is not None and self._view.status.state == "running"
         is_quiet = self._reader is None or not is_live
         is_due = is_quiet and self._now() - self._opened_s >= REOPEN_EVERY_S
@@ -177,7 +177,7 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
-        self._rows = RunRows(self.run.rows_path(), reader) if self._reads_rows else None
+        self._rows = RunRows(self.run.rows_path, reader) if self._reads_rows else None
         self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
@@ -193,11 +193,3 @@ class RunPoller:
         if self._rows:
             self._rows.close()
         self._rows = None
-
-    def _place_written(self) -> tuple[int, int] | None:
-        """Changes whenever a process says anew where the run's page is."""
-        try:
-            status = self.run.rank_path(0).stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns

@@ -17,7 +17,7 @@ from operant.monitor.runs.list.filter_terms import parse_filter
 from operant.monitor.runs.list.run_filter import filtered
 from operant.monitor.runs.list.runs_poller import RunsPoller
 from operant.shared.errors import OperantError
-from operant.shared.processes.lock import lock_holder
+from operant.shared.processes.lock import TRAINER, lock_holder
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run, runs_folder
 from operant.shared.runs.status import read_status
@@ -51,7 +51,7 @@ def trainer_pid(trial):
     """The trainer of a trial's first run, once it has published an iteration."""
     run = found_run(trial)
     wait_for(lambda: (read_status(run).iteration or 0) >= 1)
-    return wait_for(lambda: lock_holder(run.lock_path, 0, 1)).pid
+    return wait_for(lambda: lock_holder(run.lock_path, TRAINER)).pid
 
 
 def test_trials_are_runs_and_a_killed_one_fails_alone(started):

@@ -198,7 +198,7 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path):
     (tmp_path / "run-1.wandb").write_bytes(b"junk" * 100)
     assert "it is no log of wandb's" in error_line("import", str(tmp_path / "run-1.wandb"))
     assert list_runs() == []
-    run, lock = create_run("own", {}, rank=0)
+    run, lock = create_run("own", {})
     lock.release()
     assert "is a run of operant's already" in error_line("import", str(run.folder))
 
@@ -210,7 +210,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(tmp_path, monkeypatch, ope
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(imported_run.RankRecorder, "look", interrupted)
+    monkeypatch.setattr(imported_run.PageRecorder, "look", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(import_all(tmp_path / "a"))
     assert list_runs() == []

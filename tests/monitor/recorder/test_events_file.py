@@ -12,7 +12,7 @@ WARNED = Event(2, NOON_NS + 2_000_000_000, "warning", "disk nearly full")
 
 def test_a_line_has_time_level_and_text():
     assert event_line(SAVED) == "2026-11-21T12:00:00.001234Z  info     checkpoint: a.pt"
-    assert event_line(WARNED, rank=2).endswith("02.000000Z  warning  rank 2: disk nearly full")
+    assert event_line(WARNED).endswith("02.000000Z  warning  disk nearly full")
 
 
 def test_a_message_cannot_forge_lines_or_command_a_terminal():

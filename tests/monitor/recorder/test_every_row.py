@@ -33,7 +33,7 @@ while True:
 
 
 def rows_of(run):
-    reader = RowFileReader(run.rows_path())
+    reader = RowFileReader(run.rows_path)
     try:
         return joined(list(reader.batches())), reader.num_lost()
     finally:
@@ -53,7 +53,7 @@ def test_every_row_of_a_process_that_was_killed_is_on_disk_once_and_in_order(see
     said = [int(line) for line in trainer.stdout.read().split("\n")[:-1] if line]
     trainer.wait()
     trainer.stdout.close()
-    wait_for(lambda: run.page_copy_path().exists() and not os.listdir(os.environ["OPERANT_PAGES"]))
+    wait_for(lambda: run.page_copy_path.exists() and not os.listdir(os.environ["OPERANT_PAGES"]))
     batch, num_lost = rows_of(run)
     assert num_lost == 0
     last = int(batch.publish[-1])
@@ -65,10 +65,10 @@ def test_every_row_of_a_process_that_was_killed_is_on_disk_once_and_in_order(see
 
 
 def test_rows_that_were_overwritten_before_anyone_took_them_are_counted():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=60.0, recorder=None)
     names = [f"m{i}" for i in range(200)]  # 1,664 bytes a row: 11 MiB hold 6,931
-    watch, drain = PageWatch(run, 0), RowDrain(run.rows_path())
+    watch, drain = PageWatch(run), RowDrain(run.rows_path)
     assert watch.look(is_alive=True)
     drain.begin(watch.page)
     session.metrics.publish(dict.fromkeys(names, 1.0))
@@ -80,7 +80,7 @@ def test_rows_that_were_overwritten_before_anyone_took_them_are_counted():
     assert 6900 < taken < 7000
     assert (len(batch), num_lost) == (1 + taken, 7999 - taken)
     assert batch.publish[-1] == 8000
-    again = RowDrain(run.rows_path())  # a recorder that begins anew
+    again = RowDrain(run.rows_path)  # a recorder that begins anew
     again.begin(watch.page)
     assert again.take() == 0
     watch.close()
@@ -88,22 +88,22 @@ def test_rows_that_were_overwritten_before_anyone_took_them_are_counted():
 
 
 def test_a_run_that_goes_on_drops_what_it_does_again_and_takes_what_was_not_on_disk():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     first = RunSession(run, lock, publish_interval_s=60.0, recorder=None)
     for number in range(1, 11):
         first.metrics.publish({"a": number}, number, number)
-    watch, drain = PageWatch(run, 0), RowDrain(run.rows_path())
+    watch, drain = PageWatch(run), RowDrain(run.rows_path)
     watch.look(is_alive=True)
     drain.begin(watch.page)
     drain.take()
     first.metrics.publish({"a": 11}, 11, 11)
     first.close("stopped", 0)
     again = RunSession(
-        run, RunLock(run.lock_path, 0), publish_interval_s=60.0, recorder=None, continue_from=11
+        run, RunLock(run.lock_path), publish_interval_s=60.0, recorder=None, continue_from=11
     )
     again.metrics.publish({"a": 12}, 12, 12)
     drain.close()
-    watch, drain = PageWatch(run, 0), RowDrain(run.rows_path())
+    watch, drain = PageWatch(run), RowDrain(run.rows_path)
     watch.look(is_alive=True)
     drain.begin(watch.page)
     drain.take()

@@ -19,7 +19,7 @@ def test_a_burst_of_20000_rows_of_64_metrics_is_on_disk_once_and_in_order():
     trainer = Trainer(BURST_ROWS, 0)
     wait_for(lambda: trainer.seconds)
     trainer.finish()
-    wait_for(lambda: recorder_pid(trainer.run) is None and trainer.run.rows_path().exists())
+    wait_for(lambda: recorder_pid(trainer.run) is None and trainer.run.rows_path.exists())
     assert check_rows(trainer.run) == 20_000
 
 

@@ -55,11 +55,9 @@ def scalars(folder, tag) -> list[tuple[int, float]]:
 
 def test_tensorboard_reads_values_by_env_steps(tmp_path):
     sink = TensorBoardSink(tmp_path)
-    sink.take(0, *batch([1, 2], loss=[0.5, math.inf], never=[NEVER_WRITTEN] * 2))
-    sink.take(1, *batch([1], loss=[7.0]))
+    sink.take(*batch([1, 2], loss=[0.5, math.inf], never=[NEVER_WRITTEN] * 2))
     sink.close(is_success=True)
     assert scalars(tmp_path, "loss") == [(10, 0.5), (20, math.inf)]
-    assert scalars(tmp_path / "rank-1", "loss") == [(10, 7.0)]
     assert EventAccumulator(str(tmp_path)).Reload().Tags()["scalars"] == ["loss"]
 
 
@@ -67,14 +65,14 @@ def test_tensorboard_files_are_not_written_through_a_link(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "tensorboard").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="is a link, which is not followed"):
-        TensorBoardSink(tmp_path / "tensorboard").take(0, *batch([1], loss=[7.0]))
+        TensorBoardSink(tmp_path / "tensorboard").take(*batch([1], loss=[7.0]))
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_tensorboard_forgets_what_a_resumed_run_does_again(tmp_path):
     sink = TensorBoardSink(tmp_path)
-    sink.take(0, *batch([1, 2, 3, 4], loss=[1.0] * 4))
-    sink.take(0, *batch([3], loss=[2.0]))
+    sink.take(*batch([1, 2, 3, 4], loss=[1.0] * 4))
+    sink.take(*batch([3], loss=[2.0]))
     sink.close(is_success=True)
     assert scalars(tmp_path, "loss") == [(10, 1.0), (20, 1.0), (30, 2.0)]
 
@@ -83,7 +81,7 @@ class Run:
     """A run of this process whose rows are taken to its file when told to."""
 
     def __init__(self, **options) -> None:
-        self.run, self._lock = create_run("test", {}, rank=0)
+        self.run, self._lock = create_run("test", {})
         self.begin(self._lock, **options)
 
     def begin(self, lock, **options) -> None:
@@ -105,39 +103,39 @@ def recorded():
 def test_tensorboard_gets_every_row_with_its_own_step_from_the_file(recorded, tmp_path):
     complaints = []
     thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), complaints.append)
-    path = recorded.run.rows_path()
+    path = recorded.run.rows_path
     for first, last in ((1, 1), (2, 1000), (1001, 2500)):
         recorded.publish(first, last)
-        thread.rows_came(0, path, NEWEST)
+        thread.rows_came(path, NEWEST)
     thread.close(is_success=True)
     assert complaints == []
     events = EventAccumulator(str(tmp_path), {"scalars": 0}).Reload()
     steps = [(event.step, event.value) for event in events.Scalars("loss")]
     assert steps == [(10 * number, number / 2) for number in range(1, 2501)]
-    assert thread.notes(0) == {"sent to tensorboard": "0 2500"}
+    assert thread.notes() == {"sent to tensorboard": "0 2500"}
 
 
 def test_a_sink_goes_on_where_a_former_recorder_noted_that_it_was(recorded, tmp_path):
     recorded.publish(1, 30)
-    drain = RowDrain(recorded.run.rows_path())
+    drain = RowDrain(recorded.run.rows_path)
     drain.note({"sent to tensorboard": "0 20"})
     drain.close()
     thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
-    thread.rows_came(0, recorded.run.rows_path(), NEWEST)
+    thread.rows_came(recorded.run.rows_path, NEWEST)
     thread.close(is_success=True)
     assert [step for step, _ in scalars(tmp_path, "loss")] == list(range(210, 301, 10))
 
 
 def test_rows_that_a_resumed_run_does_again_replace_those_in_tensorboard(recorded, tmp_path):
     thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
-    path = recorded.run.rows_path()
+    path = recorded.run.rows_path
     recorded.publish(1, 30)
-    thread.rows_came(0, path, NEWEST)
-    wait_for(lambda: thread.notes(0) == {"sent to tensorboard": "0 30"})
+    thread.rows_came(path, NEWEST)
+    wait_for(lambda: thread.notes() == {"sent to tensorboard": "0 30"})
     recorded.session.close("stopped", 0)
-    recorded.begin(RunLock(recorded.run.lock_path, 0), continue_from=20)
+    recorded.begin(RunLock(recorded.run.lock_path), continue_from=20)
     recorded.publish(21, 25)
-    thread.rows_came(0, path, NEWEST)
+    thread.rows_came(path, NEWEST)
     thread.close(is_success=True)
     assert [step for step, _ in scalars(tmp_path, "loss")] == list(range(10, 251, 10))
 
@@ -148,7 +146,7 @@ def test_tensorboard_draws_a_metric_over_its_step_metric_while_it_is_recorded(re
         recorded.session.metrics.publish({"eval": 1.0, "epoch": number}, number, 500)
     take_leftover_rows(recorded.run)
     thread = SinkThread("tensorboard", lambda: TensorBoardSink(tmp_path), print)
-    thread.rows_came(0, recorded.run.rows_path(), NEWEST)
+    thread.rows_came(recorded.run.rows_path, NEWEST)
     thread.close(is_success=True)
     assert [step for step, _ in scalars(tmp_path, "eval")] == [1, 2, 3]
 
@@ -166,24 +164,22 @@ def fetched(sink: PrometheusSink) -> list[str]:
     return sorted(line for line in lines if not line.startswith("#"))
 
 
-def test_prometheus_fetches_the_newest_value_of_each_rank(prometheus):
+def test_prometheus_fetches_the_newest_values(prometheus):
     assert fetched(prometheus) == ['operant_up{run="run-1"} 1.0']
-    prometheus.take_newest(0, row(1, **{"loss/policy": 0.5}))
-    prometheus.take_newest(0, row(2, **{"loss/policy": 0.25}))
-    prometheus.take_newest(1, row(1, **{"loss/policy": 7.0, "never": NEVER_WRITTEN}))
+    prometheus.take_newest(row(1, **{"loss/policy": 0.5}))
+    prometheus.take_newest(row(2, **{"loss/policy": 0.25, "never": NEVER_WRITTEN}))
     lines = fetched(prometheus)
-    assert 'operant_loss_policy{rank="0",run="run-1"} 0.25' in lines
-    assert 'operant_loss_policy{rank="1",run="run-1"} 7.0' in lines
-    assert 'operant_env_steps{rank="0",run="run-1"} 20.0' in lines
+    assert 'operant_loss_policy{run="run-1"} 0.25' in lines
+    assert 'operant_env_steps{run="run-1"} 20.0' in lines
     assert not any("never" in line for line in lines)
 
 
 def test_prometheus_names_that_fall_together_are_given_once(prometheus):
     values = {"a/b": 1.0, "a.b": 2.0, "up": 3.0, "env steps": 4.0, "é": 5.0}
-    prometheus.take_newest(0, row(1, **values))
+    prometheus.take_newest(row(1, **values))
     names = [line.split(" ")[0] for line in fetched(prometheus)]
     assert len(names) == len(set(names))
-    assert 'operant_env_steps{rank="0",run="run-1"} 10.0' in fetched(prometheus)
+    assert 'operant_env_steps{run="run-1"} 10.0' in fetched(prometheus)
 
 
 def test_prometheus_listens_to_this_machine_alone_unless_told_otherwise():
@@ -191,7 +187,7 @@ def test_prometheus_listens_to_this_machine_alone_unless_told_otherwise():
 
 
 def test_wandb_takes_rows_offline(tmp_path):
-    run, lock = create_run("test", {"config": {"seed": 3}}, rank=0)
+    run, lock = create_run("test", {"config": {"seed": 3}})
     lock.release()
     code = f"""
 from pathlib import Path
@@ -202,9 +198,8 @@ from operant.monitor.recorder.wandb_sink import WandbSink
 from operant.shared.runs.run_folder import Run
 sink = WandbSink(Run(Path({str(run.folder)!r})))
 heads = np.array([[1, 10**18, 10**9, 1, 10, 1]]).T
-for rank in (0, 1):
-    batch = RowBatch(heads, np.array([0]), np.array([[0.5]]))
-    sink.take(rank, batch, [Metric("loss/policy")])
+batch = RowBatch(heads, np.array([0]), np.array([[0.5]]))
+sink.take(batch, [Metric("loss/policy")])
 sink.close(True)
 """
     # Away from whatever account this user has.
@@ -219,12 +214,11 @@ sink.close(True)
     data = stored.read_bytes()
     assert run.id.encode() in data
     assert b"loss/policy" in data
-    assert b"rank1/loss/policy" in data
 
 
 def test_a_missing_package_is_one_line_with_the_extra_that_brings_it(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     lock.release()
     complaints = []
     assert open_sinks(run, RecorderSettings(to=("wandb",)), complaints.append) == []
@@ -233,7 +227,7 @@ def test_a_missing_package_is_one_line_with_the_extra_that_brings_it(monkeypatch
 
 
 class BrokenSink:
-    def take_newest(self, rank, row):
+    def take_newest(self, row):
         raise RuntimeError("no\nmore")
 
     def close(self, is_success):
@@ -243,10 +237,10 @@ class BrokenSink:
 def test_a_sink_that_fails_is_told_once_and_left_alone(tmp_path):
     complaints = []
     thread = SinkThread("broken", BrokenSink, complaints.append)
-    thread.rows_came(0, tmp_path, row(1, a=1.0))
+    thread.rows_came(tmp_path, row(1, a=1.0))
     wait_for(lambda: complaints)
     wait_for(lambda: not thread._thread.is_alive())
-    thread.rows_came(0, tmp_path, row(2, a=1.0))
+    thread.rows_came(tmp_path, row(2, a=1.0))
     thread.close(is_success=True)
     assert complaints == ["broken: no more; the run is recorded without it"]
 
@@ -257,7 +251,7 @@ class SlowSink:
     def __init__(self) -> None:
         self.may_go, self.taken, self.is_closed = threading.Event(), [], False
 
-    def take_newest(self, rank, row) -> None:
+    def take_newest(self, row) -> None:
         self.may_go.wait(60)
         self.taken.append(row.publish)
 
@@ -269,7 +263,7 @@ def test_of_what_only_the_newest_counts_nothing_waits_for_a_slow_sink(tmp_path):
     complaints, sink = [], SlowSink()
     thread = SinkThread("slow", lambda: sink, complaints.append)
     for number in range(1, 2000):
-        thread.rows_came(0, tmp_path, row(number, a=1.0))
+        thread.rows_came(tmp_path, row(number, a=1.0))
     sink.may_go.set()
     thread.close(is_success=True)
     assert sink.taken[-1] == 1999
@@ -284,7 +278,7 @@ def test_a_sink_that_hangs_holds_up_nobody(tmp_path, monkeypatch):
     hung = wait_for  # opened for as long as the test's patience: longer than anyone waits here
     thread = SinkThread("hung", lambda: hung(lambda: False), complaints.append)
     for number in range(10):
-        thread.rows_came(0, tmp_path, row(number, a=1.0))
+        thread.rows_came(tmp_path, row(number, a=1.0))
     thread.close(is_success=True)
     assert complaints == ["hung is slow: `operant record --to hung` sends it the rest"]
 

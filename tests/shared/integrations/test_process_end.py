@@ -12,7 +12,7 @@ import pytest
 from waiting import wait_for
 
 import operant
-from operant.monitor.recorder.rank_recorder import ProcessExit
+from operant.monitor.recorder.page_recorder import ProcessExit
 from operant.shared.integrations.process_end import ending_of
 from operant.shared.processes.host import boot_id, process_start
 from operant.shared.processes.lock import RECORDER, lock_holder
@@ -170,9 +170,7 @@ def recorded(monkeypatch):
     monkeypatch.setenv("OPERANT_RECORDER", "on")
 
     def recorded(run: Run) -> None:
-        wait_for(
-            lambda: not (run.recording_path.exists() or lock_holder(run.lock_path, RECORDER, 1))
-        )
+        wait_for(lambda: not (run.recording_path.exists() or lock_holder(run.lock_path, RECORDER)))
 
     return recorded
 

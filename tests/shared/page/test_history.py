@@ -14,7 +14,7 @@ from operant.shared import Metric, MetricsReader, MetricsWriter
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    return tmp_path_factory.mktemp("pages") / "run.0.page"
+    return tmp_path_factory.mktemp("pages") / "run.page"
 
 
 def written(path, values) -> MetricsReader:

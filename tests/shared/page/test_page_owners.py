@@ -14,10 +14,10 @@ from operant.shared.runs.status import read_status
 @pytest.fixture
 def run() -> Run:
     """A run whose page lies in memory, and nowhere else."""
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=100.0)
     session.metrics.publish({"a": 1.0}, 1, 1)
-    run.rank_path(0).unlink()
+    run.place_path.unlink()
     yield run
     session.close("finished", 0)
 
@@ -77,10 +77,10 @@ def test_root_reads_the_page_of_the_owner_of_the_run(run, operant_pages):
 def test_the_folder_that_the_run_names_is_checked_as_well(run, operant_pages, tmp_path):
     theirs = tmp_path / "theirs"
     writer = MetricsWriter.create(
-        theirs / f"{run.id}.0.page", run.id, [], publish_interval_s=1, max_metrics=1
+        theirs / f"{run.id}.page", run.id, [], publish_interval_s=1, max_metrics=1
     )
     writer.publish({"believed": 1.0})
-    run.rank_path(0).write_text(f'{{"page": "{writer.path}"}}')
+    run.place_path.write_text(f'{{"page": "{writer.path}"}}')
     assert read_status(run).metrics == {"believed": 1.0}
     give_away(theirs)
     assert read_status(run).metrics == {"a": 1.0}

@@ -27,7 +27,7 @@ def page(operant_pages):
 @pytest.fixture
 def begun():
     """A run that this process has begun, and its page, whose every silence is too long."""
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=AT_ONCE)
     yield run, session.metrics
     session.close("finished", 0)
@@ -142,7 +142,7 @@ def test_an_evaluation_is_stalled_when_its_beats_are_late(begun):
 
 
 def test_an_evaluation_that_beats_is_running_however_old_the_last_publish_is(monkeypatch):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=0.25)
     session.metrics.publish({"a": 1.0})
     # 8 intervals of 0.25 s are 2 s.
@@ -161,7 +161,7 @@ def test_an_evaluation_that_beats_is_running_however_old_the_last_publish_is(mon
 
 
 def test_a_run_that_has_ended_is_in_no_phase():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=0.25)
     session.metrics.publish({"a": 1.0})
     session.metrics.phase("saving")

@@ -28,7 +28,7 @@ while True:
 
 @pytest.fixture
 def run():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     lock.release()
     return run
 

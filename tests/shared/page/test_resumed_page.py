@@ -30,7 +30,7 @@ def resumed(path, publish) -> tuple[MetricsWriter, MetricsReader]:
 
 
 def test_the_curve_goes_on_where_the_checkpoint_was(operant_pages):
-    path = operant_pages / "run.0.page"
+    path = operant_pages / "run.page"
     page_of(path, 5000)
     writer, reader = resumed(path, 4480)  # where rows of 8 and of 64 end
     assert reader.read() is None  # nothing is published yet by the process that goes on
@@ -49,7 +49,7 @@ def test_the_curve_goes_on_where_the_checkpoint_was(operant_pages):
 
 
 def test_last_values_and_events_stay(operant_pages):
-    path = operant_pages / "run.0.page"
+    path = operant_pages / "run.page"
     page_of(path, 100)
     writer, reader = resumed(path, 50)
     writer.publish({"new": 1.0})
@@ -69,7 +69,7 @@ def test_a_page_that_cannot_be_read_is_no_beginning(tmp_path):
 def test_a_copy_made_before_the_checkpoint_is_gone_on_from_without_a_gap(
     operant_pages, tmp_path, num_publishes
 ):
-    path, copy = operant_pages / "run.0.page", tmp_path / "page"
+    path, copy = operant_pages / "run.page", tmp_path / "page"
     page_of(path, num_publishes).save_copy(copy)
     path.unlink()
     beginning = Beginning.read(copy, num_publishes + 50)  # the checkpoint, when the machine went
@@ -86,20 +86,20 @@ def test_a_copy_made_before_the_checkpoint_is_gone_on_from_without_a_gap(
 
 
 def test_of_a_copy_and_what_a_crash_left_the_one_that_holds_more_is_gone_on_from(operant_pages):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"a": 1.0})
-    session.metrics.save_copy(run.page_copy_path())
+    session.metrics.save_copy(run.page_copy_path)
     session.metrics.publish({"a": 2.0})
     lock.release()  # as if killed
-    lock = RunLock(run.lock_path, 0)
+    lock = RunLock(run.lock_path)
     again = RunSession(run, lock, publish_interval_s=1, continue_from=2)
     assert again.metrics.num_publishes == 2
     again.close("finished", 0)
 
 
 def test_rows_lost_from_a_page_are_never_written_in_the_one_that_goes_on(operant_pages):
-    path = operant_pages / "run.0.page"
+    path = operant_pages / "run.page"
     page = page_of(path, 2000)
     level = page.header.layout["HISTORY0"]
     stale = level.offset + (1990 - 1) % level.num_records * level.record_bytes

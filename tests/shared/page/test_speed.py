@@ -34,7 +34,7 @@ def clock(monkeypatch) -> Clock:
 
 @pytest.fixture
 def session(clock):
-    run, lock = create_run("speed", {}, rank=0)
+    run, lock = create_run("speed", {})
     session = RunSession(run, lock, publish_interval_s=0)
     yield session
     session.close("finished", 0)

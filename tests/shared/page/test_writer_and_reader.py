@@ -14,7 +14,7 @@ from operant.shared.page.layout import OUTCOME, OUTCOME_BYTES
 
 @pytest.fixture
 def path(operant_pages: Path) -> Path:
-    return operant_pages / "run.0.page"
+    return operant_pages / "run.page"
 
 
 def make_writer(path: Path, *names: str, max_metrics: int = 64) -> MetricsWriter:
@@ -219,7 +219,7 @@ def test_a_link_in_the_way_is_not_followed(path, tmp_path):
 def test_a_folder_of_another_kind_is_refused(operant_pages):
     operant_pages.joinpath("file").write_text("")
     with pytest.raises(PageError, match="file"):
-        make_writer(operant_pages / "file" / "run.0.page")
+        make_writer(operant_pages / "file" / "run.page")
 
 
 class LateSchema:

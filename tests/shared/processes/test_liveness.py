@@ -31,7 +31,7 @@ PUBLISHER = """
 import os, sys, time
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
-run, lock = create_run("test", {}, rank=0)
+run, lock = create_run("test", {})
 session = RunSession(run, lock, publish_interval_s=0.05)
 def work():
     while True:
@@ -122,7 +122,7 @@ def test_an_orderly_end_leaves_state_message_and_a_copy_of_the_page(start):
     status = read_status(run)
     assert (status.state, status.message) == ("stopped", "enough")
     assert status.metrics == {"a": 5.0}
-    assert run.page_copy_path().exists()
+    assert run.page_copy_path.exists()
     assert not list(os.scandir(os.environ["OPERANT_PAGES"]))
 
 
@@ -135,7 +135,7 @@ def test_a_deleted_page_is_still_found_through_its_process(start, operant_pages)
 
 
 def test_a_run_whose_page_is_not_there_yet_is_starting():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     assert read_status(run) == RunStatus(run.id, "running", message=f"{run.id} has no page yet")
     lock.release()
     assert state(run) == "crashed"
@@ -143,8 +143,8 @@ def test_a_run_whose_page_is_not_there_yet_is_starting():
 
 def test_a_foreign_page_spoils_its_own_run_only(start, operant_pages):
     _, good = start()
-    bad, lock = create_run("bad", {}, rank=0)
-    (operant_pages / f"{bad.id}.0.page").write_text("not a page at all")
+    bad, lock = create_run("bad", {})
+    (operant_pages / f"{bad.id}.page").write_text("not a page at all")
     status = read_status(bad)
     assert status.state == "running"
     assert "too short" in status.message
@@ -157,11 +157,11 @@ def test_a_lock_is_held_by_one_process_only(start):
     _, run = start()
     assert lock_holder(run.lock_path)
     with pytest.raises(RunFolderError, match="in use by another process"):
-        RunLock(run.lock_path, 0)
+        RunLock(run.lock_path)
 
 
 def test_asking_for_a_lock_of_ones_own_does_not_lose_it():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     for _ in range(3):
         assert lock_holder(run.lock_path).pid == os.getpid()
     question = f"""
@@ -175,7 +175,7 @@ print(lock_holder(Path({str(run.lock_path)!r})))
 
 
 def test_a_crashed_run_that_a_launcher_takes_over_is_resuming_not_stalled():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1e-9)
     session.metrics.publish({"a": 1.0}, 1, 1)
     lock.release()  # as a process that died
@@ -187,25 +187,25 @@ def test_a_crashed_run_that_a_launcher_takes_over_is_resuming_not_stalled():
 
 
 def test_a_recorder_that_lives_does_not_make_a_dead_process_look_alive():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     recorder = RunLock(run.lock_path, RECORDER)
     assert recorder.holder()
     lock.release()
     assert recorder.holder() is None
     assert lock_holder(run.lock_path) is None
-    assert lock_holder(run.lock_path, RECORDER, 1)
+    assert lock_holder(run.lock_path, RECORDER)
     assert state(run) == "crashed"
     recorder.release()
-    assert lock_holder(run.lock_path, RECORDER, 1) is None
+    assert lock_holder(run.lock_path, RECORDER) is None
 
 
 def test_a_process_that_lets_go_of_one_lock_or_is_refused_one_keeps_its_others(start):
     process, run = start()
     recorder = RunLock(run.lock_path, RECORDER)
-    second = RunLock(run.lock_path, 1)
+    launcher = RunLock(run.lock_path, LAUNCHER)
     with pytest.raises(RunFolderError, match="in use"):
-        RunLock(run.lock_path, 0)
-    second.release()
+        RunLock(run.lock_path)
+    launcher.release()
     assert lock_holder(run.lock_path).pid == process.pid
     assert seen_by_others(run, RECORDER) == os.getpid()
     run.lock_path.unlink()
@@ -217,23 +217,23 @@ def seen_by_others(run: Run, byte: int) -> int:
     """The pid that another process finds at a byte of the run's lock."""
     question = (
         "from pathlib import Path\nfrom operant.shared.processes.lock import lock_holder\n"
-        f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}, 1).pid)"
+        f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}).pid)"
     )
     return int(subprocess.run([sys.executable, "-c", question], capture_output=True).stdout)
 
 
 def test_a_process_that_was_given_the_number_of_another_holds_nothing(tmp_path, monkeypatch):
     fd = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
-    write_holder(fd, 3, 0)
-    assert read_holder(fd, 3, 0) == os.getpid()
+    write_holder(fd, 1)
+    assert read_holder(fd, 1) == os.getpid()
     monkeypatch.setattr("operant.shared.processes.lock.process_start", lambda pid: 1)
-    assert read_holder(fd, 3, 0) == 0
+    assert read_holder(fd, 1) == 0
     os.close(fd)
 
 
 def test_the_time_of_a_lock_stays_that_of_its_making():
-    run, first = create_run("test", {}, rank=0)
+    run, first = create_run("test", {})
     first.release()
     os.utime(run.lock_path, ns=(10**18, 10**18))
-    RunLock(run.lock_path, 0).release()
+    RunLock(run.lock_path).release()
     assert run.lock_path.stat().st_mtime_ns == 10**18

@@ -38,7 +38,7 @@ def copy(to):
 
 def archive(to):
     with tarfile.open(to, "w") as tar:
-        for name in ("run.toml", "lock", "ranks"):
+        for name in ("run.toml", "lock", "place.json"):
             tar.add(os.path.join(run.dir, name))
 
 if __name__ == "__main__":
@@ -145,8 +145,8 @@ def test_nothing_that_the_process_opens_copies_or_starts_loses_its_lock(trainer,
         assert recorder_pid(run) == recorder, what
         assert read_status(run).state == "running", what
         with pytest.raises(RunFolderError, match="in use by another process"):
-            RunLock(run.lock_path, 0)
-    assert [page.name for page in operant_pages.iterdir()] == [f"{run.id}.0.page"]
+            RunLock(run.lock_path)
+    assert [page.name for page in operant_pages.iterdir()] == [f"{run.id}.page"]
     with pytest.raises(UsageError, match="still running"):
         begun_again(run)
 
@@ -187,22 +187,22 @@ def test_a_copy_of_a_run_that_lives_is_not_alive_and_does_it_no_harm(
             )
         assert lock_holder(copy.lock_path) is None
         assert not read_status(copy).is_alive
-    assert (operant_pages / f"{run.id}.0.page").exists()
+    assert (operant_pages / f"{run.id}.page").exists()
     assert read_status(run).state == "running"
 
 
 def test_a_lock_is_taken_once_by_a_process_too():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     with pytest.raises(RunFolderError, match="in use by this process"):
-        RunLock(run.lock_path, 0)
+        RunLock(run.lock_path)
     assert lock_holder(run.lock_path).pid == os.getpid()
     lock.release()
-    RunLock(run.lock_path, 0).release()
+    RunLock(run.lock_path).release()
     assert lock_holder(run.lock_path) is None
 
 
 def test_a_lock_whose_descriptor_was_closed_by_others_is_lost_and_closes_nothing_else(tmp_path):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     os.close(lock._fd)
     other = os.open(tmp_path / "other", os.O_CREAT | os.O_RDWR)
     assert other == lock._fd  # the lowest number that is free
@@ -214,11 +214,11 @@ def test_a_lock_whose_descriptor_was_closed_by_others_is_lost_and_closes_nothing
 
 @pytest.mark.parametrize("claim", ["another process", "a process that is gone", "damaged", "short"])
 def test_a_holder_is_named_only_if_it_can_be_true(claim, monkeypatch):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     other = subprocess.Popen(["sleep", "3600"])
     start = process_start(other.pid)
     # byte, process, its start, boot, namespace of process numbers, its descriptor of the file
-    record = bytearray(run.lock_path.read_bytes()[128:176])
+    record = bytearray(run.lock_path.read_bytes()[:48])
     assert struct.unpack_from("<II", record) == (0, os.getpid())
     if claim == "a process that is gone":
         other.kill()
@@ -228,10 +228,9 @@ def test_a_holder_is_named_only_if_it_can_be_true(claim, monkeypatch):
     if claim == "damaged":
         data = bytes([*data[:-1], data[-1] ^ 1])
     with run.lock_path.open("r+b") as file:
-        file.seek(128)
         file.write(data)
         if claim == "short":
-            file.truncate(140)
+            file.truncate(12)
     asked = subprocess.run(
         [
             sys.executable, "-c",
@@ -249,7 +248,7 @@ def test_a_holder_is_named_only_if_it_can_be_true(claim, monkeypatch):
 
 
 def test_runs_keep_their_order_when_a_lock_is_taken_again():
-    runs = [create_run("test", {}, rank=0) for _ in range(2)]
+    runs = [create_run("test", {}) for _ in range(2)]
     for _, lock in runs:
         lock.release()
     before = [run.lock_path.stat().st_mtime_ns for run, _ in runs]

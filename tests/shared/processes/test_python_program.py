@@ -85,7 +85,7 @@ def test_a_log_that_is_a_fifo_holds_nobody_up(tmp_path: Path, monkeypatch):
     from operant.shared.runs.run_folder import create_run
 
     monkeypatch.delenv(SWITCH)
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     os.mkfifo(run.recorder_log_path)
     warnings: list[str] = []
     start_recorder(run, RecorderSettings(), warnings.append)

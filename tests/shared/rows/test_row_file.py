@@ -283,7 +283,7 @@ def read():
     reader.metrics(), reader.num_rows(), reader.end()
     for batch in reader.batches():
         pass
-for attempt in (read, lambda: RowFile(path), lambda: num_lost([path])):
+for attempt in (read, lambda: RowFile(path), lambda: num_lost(path)):
     try:
         attempt()
     except PageError as error:

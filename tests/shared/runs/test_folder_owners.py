@@ -90,7 +90,7 @@ def test_a_home_of_another_user_is_read_and_nothing_in_it_is_deleted(operant_hom
         remove_run(run)
     assert run.folder.exists()
     with pytest.raises(RunFolderError, match="belongs to another user"):
-        create_run("another", {}, rank=0)
+        create_run("another", {})
     assert mode(operant_home) == 0o755
 
 
@@ -145,6 +145,7 @@ def test_an_interrupted_removal_is_completed(monkeypatch):
     import shutil
 
     run = ended_run()
+    run.checkpoint_folder.mkdir()
 
     def refused(path, **options):
         raise PermissionError(13, "Permission denied", path)
@@ -162,10 +163,10 @@ def test_an_interrupted_removal_is_completed(monkeypatch):
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077, 0o777])
 def test_folders_are_this_users_alone_under_any_umask(umask, mask, operant_home):
     umask(mask)
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     lock.release()
-    folders = (operant_home, runs_folder(), run.folder, run.folder / "ranks")
-    assert [oct(mode(folder)) for folder in folders] == ["0o700"] * 4
+    folders = (operant_home, runs_folder(), run.folder)
+    assert [oct(mode(folder)) for folder in folders] == ["0o700"] * 3
 
 
 def test_a_home_that_was_there_loses_what_others_may_do(umask, operant_home, monkeypatch, tmp_path):
@@ -195,7 +196,7 @@ def test_a_folder_that_all_users_share_keeps_its_mode(operant_home, operant_page
 
 
 def test_pages_in_a_folder_that_is_not_trusted_are_left_alone(operant_pages):
-    half = operant_pages / ".20261121-142530-test-k3f9.0.page.building"
+    half = operant_pages / ".20261121-142530-test-k3f9.page.building"
     half.touch()
     os.utime(half, (time.time() - 3600,) * 2)
     operant_pages.chmod(0o777)
@@ -220,20 +221,16 @@ def test_the_latest_sweep_is_never_one_of_another_user():
     assert find_sweep(None) == mine
     assert find_sweep("theirs") == theirs
     with pytest.raises(RunFolderError, match="belongs to another user"):
-        RunLock(theirs.lock_path, 0)
+        RunLock(theirs.lock_path)
 
 
 def test_a_page_is_not_announced_through_a_link(precious):
     run = ended_run()
-    (precious / "0.json").write_text('{"host": "elsewhere"}')
-    (run.folder / "ranks").rename(run.folder / "former")
-    (run.folder / "ranks").symlink_to(precious)
-    warnings: list[str] = []
-    session = RunSession(run, RunLock(run.lock_path, 0), publish_interval_s=1, warn=warnings.append)
-    session.close("finished", 0)
-    assert "is a link, which is not followed" in warnings[0]
-    assert (precious / "0.json").read_text() == '{"host": "elsewhere"}'
-    assert sorted(os.listdir(precious)) == ["0.json", "thesis"]
+    run.place_path.unlink()
+    run.place_path.symlink_to(precious / "thesis")
+    RunSession(run, RunLock(run.lock_path), publish_interval_s=1).close("finished", 0)
+    assert not run.place_path.is_symlink()
+    assert (precious / "thesis").read_text() == "all of it"
 
 
 def test_media_are_not_written_through_a_link(precious):
@@ -272,18 +269,15 @@ def test_files_of_a_run_are_not_read_through_links(tmp_path, name):
 def test_rows_are_not_read_through_a_link(tmp_path):
     run = ended_run()
     (tmp_path / "rows").touch()
-    run.rows_path().symlink_to(tmp_path / "rows")
+    run.rows_path.symlink_to(tmp_path / "rows")
     with pytest.raises(Exception, match="there is no such file"):
-        RowFileReader(run.rows_path())
+        RowFileReader(run.rows_path)
 
 
-def test_halves_of_files_are_not_removed_through_a_link(precious):
+def test_halves_of_files_are_removed():
     run = ended_run()
-    (run.folder / "ranks").rename(run.folder / "former")
-    (run.folder / "ranks").symlink_to(precious)
     run.recording_path.touch()
-    for folder in (precious, run.folder):
-        (folder / ".0.json.building").touch()
+    half = run.folder / ".place.json.building"
+    half.touch()
     assert complete_run(run)
-    assert not (run.folder / ".0.json.building").exists()
-    assert (precious / ".0.json.building").exists()
+    assert not half.exists()

@@ -12,7 +12,7 @@ from operant.shared.runs.run_folder import Run, create_run
 
 
 def former_run(**manifest: object) -> Run:
-    run, lock = create_run("former", {}, rank=0)
+    run, lock = create_run("former", {})
     lock.release()
     run.manifest_path.write_text(tomli_w.dumps({"id": run.id, "name": "former", **manifest}))
     return run
@@ -35,7 +35,7 @@ def test_its_version_is_named_wherever_it_is_met(manifest, version):
 
 
 def test_the_latest_run_is_the_newest_that_can_be_read():
-    own, lock = create_run("own", {}, rank=0)
+    own, lock = create_run("own", {})
     lock.release()
     former = former_run()
     assert latest_run() == own

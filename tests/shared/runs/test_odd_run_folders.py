@@ -58,12 +58,12 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "huge": lambda path: path.write_text(f"config = {{a = {10**4000}}}"),
     "list": lambda path: path.write_text("[1, 2]"),
 }
-NAMES = ("run.toml", "ranks/0.json", "page", "lock", "console.log", "ranks", "events.log",
+NAMES = ("run.toml", "place.json", "page", "lock", "console.log", "events.log",
          "checkpoints")  # fmt: skip
 
 
 def finished_run(name: str, value: float) -> Run:
-    run, lock = create_run(name, {"config": {"a": 1}}, rank=0)
+    run, lock = create_run(name, {"config": {"a": 1}})
     session = RunSession(run, lock, publish_interval_s=100.0)
     session.metrics.publish({"a": value}, 1, 1)
     session.close("finished", 0)
@@ -109,7 +109,7 @@ def test_one_odd_run_is_listed_with_the_reason_and_the_others_are_shown(good, od
 
 
 def test_a_run_that_cannot_be_looked_at_is_unreadable_and_says_why(good, odd):
-    odd.page_copy_path().write_bytes(b"x" * 5000)
+    odd.page_copy_path.write_bytes(b"x" * 5000)
     replaced(odd.lock_path, lambda path: path.symlink_to("/dev/zero"))
     done = operant("runs", "--json")
     statuses = {status["run"]: status for status in json.loads(done.stdout)}
@@ -127,8 +127,8 @@ def test_a_run_that_cannot_be_looked_at_is_unreadable_and_says_why(good, odd):
         ("boot_id", {}), ("process_start", "x"), ("after_publish", 2**70), ("since_wall_ns", "x"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_true_of_a_rank_is_passed_over(odd, key, value):
-    path = odd.rank_path(0)
+def test_what_cannot_be_true_of_a_process_is_passed_over(odd, key, value):
+    path = odd.place_path
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
     assert read_status(odd).metrics == {"a": 2.0}
 
@@ -146,7 +146,7 @@ def test_a_name_of_a_run_folder_is_shown_without_what_a_terminal_obeys(good, odd
 
 
 def test_reading_a_hostile_run_takes_little_memory(odd):
-    sparse_files = ("run.toml", "ranks/0.json", "page", "console.log", "events.log")
+    sparse_files = ("run.toml", "place.json", "page", "console.log", "events.log")
     for name in sparse_files:
         replaced(odd.folder / name, sparse)
     code = (
@@ -173,6 +173,6 @@ def test_a_manifest_that_cannot_be_read_is_not_written_over(odd):
 
 
 def test_find_run_takes_no_path():
-    create_run("test", {}, rank=0)
+    create_run("test", {})
     with pytest.raises(Exception, match="no run is called"):
         find_run("../..")

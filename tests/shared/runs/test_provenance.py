@@ -146,7 +146,7 @@ def test_all_packages_are_listed_with_their_versions():
 
 
 def test_files_of_a_former_process_are_kept_where_they_differ():
-    run, lock = create_run("a", {}, rank=0, files={"git.diff": b"1", "packages.txt": b"x"})
+    run, lock = create_run("a", {}, files={"git.diff": b"1", "packages.txt": b"x"})
     lock.release()
     run.replace_files({"git.diff": b"2", "packages.txt": b"x"}, 1)
     run.replace_files({"git.diff": b"3", "packages.txt": b"x"}, 2)

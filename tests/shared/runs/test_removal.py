@@ -9,7 +9,7 @@ import pytest
 from owners import ended_run
 
 from operant.shared.errors import RunFolderError, UsageError
-from operant.shared.page.rank_place import page_path
+from operant.shared.page.page_place import page_path
 from operant.shared.processes.lock import RECORDER, RunLock
 from operant.shared.runs import removal
 from operant.shared.runs.find_runs import list_runs
@@ -93,7 +93,7 @@ def test_a_copy_elsewhere_is_none_of_ours(tmp_path):
 
 
 def test_a_run_that_lives_stays():
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     with pytest.raises(UsageError, match=r"is running: stop it first with `operant stop"):
         remove_run(run)
@@ -113,8 +113,8 @@ def test_a_run_that_is_being_recorded_stays():
 
 def test_the_page_that_a_killed_run_left_in_memory_goes_too(operant_pages):
     run = ended_run()
-    shutil.copy(run.page_copy_path(), page_path(run, 0))
-    foreign = operant_pages / "other.0.page"
+    shutil.copy(run.page_copy_path, page_path(run))
+    foreign = operant_pages / "other.page"
     foreign.write_text("another run's")
     remove_run(run)
     assert os.listdir(operant_pages) == [foreign.name]
@@ -122,9 +122,9 @@ def test_the_page_that_a_killed_run_left_in_memory_goes_too(operant_pages):
 
 def test_a_page_that_the_run_names_elsewhere_goes_only_where_it_is_a_page_of_it(precious):
     run = ended_run()
-    link = precious / page_path(run, 0).name
+    link = precious / page_path(run).name
     link.symlink_to(precious / "thesis")
-    run.rank_path(0).write_text(f'{{"page": "{link}"}}')
+    run.place_path.write_text(f'{{"page": "{link}"}}')
     remove_run(run)
     assert link.is_symlink()
     assert (precious / "thesis").exists()
@@ -142,7 +142,7 @@ def test_what_goes_on_from_checkpoints_is_kept_with_them():
     remove_run(run, keep_checkpoints=True)
     assert size_bytes(run, keep_checkpoints=True) <= 4096 + freed - 180_000
     assert {path.name for path in run.folder.iterdir()} == {
-        "run.toml", "lock", "page", "ranks", "checkpoints",
+        "run.toml", "lock", "page", "place.json", "checkpoints",
     }  # fmt: skip
     assert (run.checkpoint_folder / "iteration-3.pt").exists()
     status = read_status(run)
@@ -159,6 +159,7 @@ def test_with_checkpoints_kept_links_are_not_followed_either(precious):
 
 def test_what_cannot_be_removed_is_said_and_not_listed_as_a_run(monkeypatch):
     run = ended_run()
+    run.checkpoint_folder.mkdir()
 
     def refused(path, **options):
         raise PermissionError(13, "Permission denied", "media")

@@ -23,7 +23,7 @@ whatever = st.recursive(
 
 @pytest.fixture
 def run() -> Run:
-    made, lock = create_run("test", {}, rank=0)
+    made, lock = create_run("test", {})
     lock.release()
     return made
 
@@ -43,7 +43,7 @@ def test_notes_are_read_as_they_were_written_and_leave_no_file_when_there_are_no
 
 
 def test_what_the_loop_said_holds_until_people_say_otherwise():
-    run, _lock = create_run("test", {"tags": ["own", "two words"], "notes": "by the loop"}, rank=0)
+    run, _lock = create_run("test", {"tags": ["own", "two words"], "notes": "by the loop"})
     assert run.notes() == replace(NO_NOTES, tags=("own", "two_words"), note="by the loop")
     write(run, tags=())
     assert run.notes() == replace(NO_NOTES, note="by the loop")
@@ -143,14 +143,14 @@ def test_writers_at_the_same_time_lose_nothing(run):
 
 
 def test_a_run_is_found_by_the_name_in_its_run_toml():
-    run, lock = create_run("script", {"name": "lm-wandb"}, rank=0)
+    run, lock = create_run("script", {"name": "lm-wandb"})
     lock.release()
     assert "lm-wandb" not in run.id
     assert find_run("lm-wandb") == run
 
 
 def test_a_run_is_found_by_the_name_it_was_given(run):
-    create_run("other", {}, rank=0)[1].release()
+    create_run("other", {})[1].release()
     write(run, name="wide network")
     assert find_run("wide network") == run
     assert find_run("wide") == run

@@ -14,7 +14,7 @@ from operant.shared.runs.session import RunSession
 
 
 def make_run(name="cart_pole-ppo"):
-    run, lock = create_run(name, {"seed": 1}, rank=0)
+    run, lock = create_run(name, {"seed": 1})
     lock.release()
     return run
 
@@ -108,9 +108,7 @@ def test_a_page_whose_run_is_called_like_the_folder_above_is_no_run(
     (operant_home / "runs").mkdir(parents=True)
     above = operant_home / "runs" / ".."
     monkeypatch.setattr(FolderPlace, "of", lambda folder: FolderPlace(folder, 1, 1))
-    page = MetricsWriter.create(
-        operant_pages / "...0.page", "..", publish_interval_s=1, folder=above
-    )
+    page = MetricsWriter.create(operant_pages / "...page", "..", publish_interval_s=1, folder=above)
     assert list_runs() == []
     page.remove()
 
@@ -121,14 +119,14 @@ def test_a_loop_that_changes_its_folder_keeps_its_relative_home(tmp_path, monkey
     monkeypatch.setenv("OPERANT_PAGES", "pages")
     (tmp_path / "pages").mkdir(mode=0o700)
     (tmp_path / "elsewhere").mkdir()
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     warnings = []
     session = RunSession(run, lock, publish_interval_s=5.0, recorder=None, warn=warnings.append)
     monkeypatch.chdir(tmp_path / "elsewhere")
     session.metrics.publish({"a": 1.0})
     session.close("finished", 0)
     assert warnings == []
-    assert run.page_copy_path().is_file()
+    assert run.page_copy_path.is_file()
     assert not list((tmp_path / "pages").iterdir())
 
 

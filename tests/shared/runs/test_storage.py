@@ -71,7 +71,7 @@ def goes_on(run: Run) -> bool:
 
 
 def test_without_room_for_a_page_the_run_warns_once_and_is_watched_all_the_same(small_memory):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     warnings = []
     session = RunSession(run, lock, publish_interval_s=5.0, warn=warnings.append)
     (warning,) = warnings
@@ -212,7 +212,7 @@ def test_a_page_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
     folder.mkdir()
     os.chown(folder, 12345, 12345)
     monkeypatch.setenv("OPERANT_PAGES", str(folder))
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     warnings = []
     RunSession(run, lock, publish_interval_s=5.0, warn=warnings.append).close("finished", 0)
     assert "belongs to another user" in warnings[0]
@@ -223,7 +223,7 @@ def test_a_page_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
 def test_a_user_sees_and_reads_only_their_own_runs(operant_home, operant_pages, monkeypatch):
     if os.getuid() != 0:
         pytest.skip("needs the right to become another user")
-    run, lock = create_run("mine", {}, rank=0)
+    run, lock = create_run("mine", {})
     session = RunSession(run, lock, publish_interval_s=5.0)
     session.metrics.publish({"a": 1.0}, 1, 1)
     page = session.metrics.path

@@ -115,7 +115,7 @@ def test_a_name_is_taken_once_and_the_next_free_one_is_told():
 
 def test_a_sweep_runs_as_long_as_somebody_holds_its_lock():
     sweep, table = new_sweep("one"), made_up_table()
-    lock = RunLock(sweep.lock_path, 0)
+    lock = RunLock(sweep.lock_path)
     assert sweep.state(table) == "running"
     lock.release()
     assert sweep.state(table) == "interrupted"

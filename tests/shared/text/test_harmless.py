@@ -44,7 +44,7 @@ def test_what_people_can_read_stays_as_it_is():
 def test_no_file_of_a_run_holds_characters_that_nobody_sees():
     config = {"env": f"x{UNSEEN}", f"key{UNSEEN}": [f"value{UNSEEN}"]}
     run, lock = create_run(
-        "test", {"name": f"n{UNSEEN}", "command_line": f"c{UNSEEN}", "config": config}, rank=0
+        "test", {"name": f"n{UNSEEN}", "command_line": f"c{UNSEEN}", "config": config}
     )
     lock.release()
     (run.folder / NOTES_FILE).write_text(tomli_w.dumps({"of a newer operant": UNSEEN}))

@@ -40,7 +40,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def checkpoint_of(values: dict[str, object], is_recorded: bool = True) -> Path:
-    run, lock = create_run("run", {}, rank=0)
+    run, lock = create_run("run", {})
     lock.release()
     owner = code_owner(run.folder, [values]) if is_recorded else {}
     run.write_manifest({**run.manifest(), **owner, "working_folder": os.getcwd()})

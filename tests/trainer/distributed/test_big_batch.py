@@ -101,9 +101,7 @@ REPLAYED: dict[str, dict[str, Any]] = {
     "rainbow": replayed("rainbow", "cart_pole"),  # priorities, noisy layers
     "iqn": replayed("iqn", "cart_pole"),
     "sac": replayed("sac", "pendulum", replay={"capacity": 240, "priority_exponent": 0.6}),
-    "noise that drifts": replayed(
-        "td3", "pendulum", section={"exploration": "ornstein_uhlenbeck"}
-    ),
+    "td3": replayed("td3", "pendulum"),
     "noise by the state": replayed(
         "sac", "pendulum", section={"exploration": "state_dependent"}
     ),

@@ -160,7 +160,7 @@ def test_a_run_says_its_settings_first_and_then_what_it_overlooks(num_workers, c
             "evaluation.num_episodes=0", f"workers.num_workers={num_workers}",
         ],
     )  # fmt: skip
-    run, lock = create_run("joined", {"sources": sources}, rank=0)
+    run, lock = create_run("joined", {"sources": sources})
     assert run_training(run, lock, config) == 0
     settings, *others = open_page(run).events()
     told = (

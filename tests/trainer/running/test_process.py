@@ -22,7 +22,7 @@ def failed(monkeypatch, small_config, capsys):
             raise error
 
         monkeypatch.setattr(loop, "train", train)
-        run, lock = create_run("test", {}, rank=0)
+        run, lock = create_run("test", {})
         assert run_training(run, lock, small_config("num_envs=8192")) == exit_code
         events = [event.text for event in open_page(run).events()]
         return read_status(run), events, capsys.readouterr().err
@@ -68,7 +68,7 @@ def test_a_run_shorter_than_its_warm_up_says_that_it_learns_nothing(
         {"algorithm": "dqn", "num_envs": 4, "rollout_steps": 25},
         [f"total_env_steps={total_env_steps}"],
     )
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     assert run_training(run, lock, config) == 0
     told = [(event.level, event.text) for event in open_page(run).events()]
     text = (

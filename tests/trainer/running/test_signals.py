@@ -63,7 +63,7 @@ def test_before_there_is_a_run_a_later_one_is_an_exit(monkeypatch):
 
 
 def test_a_run_whose_end_cannot_be_written_is_left_all_the_same(monkeypatch, capfd):
-    run, lock = create_run("run", {}, rank=0)
+    run, lock = create_run("run", {})
     lock.release()
     codes = []
     monkeypatch.setattr(process.os, "_exit", codes.append)

@@ -125,7 +125,7 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
     check_size(source, _unpacked_bytes(paths[-1]))
     checkpoint = read_checkpoint(paths[-1])
     pulled = {**_kept(manifest), "config": dict(checkpoint.config), PULLED_FROM: source}
-    run, lock = create_run(name, pulled, rank=0)
+    run, lock = create_run(name, pulled)
     try:
         write_checkpoint(checkpoint_path(run.checkpoint_folder, checkpoint.iteration), checkpoint)
         with suppress(OSError, ValueError):  # a policy needs no card, and follows no link for one

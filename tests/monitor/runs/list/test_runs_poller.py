@@ -97,7 +97,7 @@ def test_an_end_and_a_resumption_are_both_seen(make_session):
     assert states(poller.poll()) == ["running"]
     session.close("stopped", 130)
     assert states(poller.poll()) == ["stopped"]
-    lock = RunLock(session.run.lock_path, 0)
+    lock = RunLock(session.run.lock_path)
     resumed = RunSession(session.run, lock, publish_interval_s=100.0)
     assert states(poller.poll()) == ["running"]
     resumed.close("finished", 0)
@@ -105,7 +105,7 @@ def test_an_end_and_a_resumption_are_both_seen(make_session):
 
 def test_many_runs_are_read_a_few_at_a_time(operant_home, looked_at):
     for number in range(NEW_AT_ONCE + CHECKED_AT_ONCE + 5):
-        _run, lock = create_run(f"run-{number}", {}, rank=0)
+        _run, lock = create_run(f"run-{number}", {})
         lock.release()
     poller = RunsPoller()
     first = poller.poll()
@@ -173,7 +173,7 @@ def test_returns_are_read_for_a_while_and_then_the_list_is_shown(make_session):
 
 def test_a_run_that_cannot_be_looked_at_is_a_row_and_hides_no_other(monkeypatch, operant_home):
     for name in ("odd", "good"):
-        create_run(name, {}, rank=0)[1].release()
+        create_run(name, {})[1].release()
     status_in_list = runs_poller.status_in_list
 
     def raising(run):

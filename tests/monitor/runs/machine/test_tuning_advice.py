@@ -104,7 +104,7 @@ def test_whatever_a_manifest_holds_nothing_is_raised(manifest):
 
 def test_the_knobs_follow_the_manifest():
     values = load_config("cart_pole_ppo").model_dump(mode="json", exclude_none=True)
-    run, _lock = create_run("test", {"config": values, "device": "auto"}, rank=0)
+    run, _lock = create_run("test", {"config": values, "device": "auto"})
     recorded = RecordedManifest(run)
     assert not recorded.read()[0].is_on_gpu
     run.write_manifest({**run.manifest(), "device": "cuda (NVIDIA H200)"})

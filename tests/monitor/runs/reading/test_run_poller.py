@@ -46,23 +46,22 @@ def publish(session: RunSession, first: int, last: int) -> None:
         session.metrics.publish({"loss": float(number)}, number, 10 * number)
 
 
-def test_the_console_is_that_of_rank_0_also_without_a_page(clock):
-    run, lock = create_run("test", {}, rank=0)
-    run.console_path().write_text("of rank 0\n")
-    run.console_path(1).write_text("of rank 1\n")
+def test_the_console_is_read_also_without_a_page(clock):
+    run, lock = create_run("test", {})
+    run.console_path().write_text("one\n")
     poller = RunPoller(run, clock)
-    assert poller.poll().console == ("of rank 0",)
+    assert poller.poll().console == ("one",)
     session = RunSession(run, lock, publish_interval_s=100.0)
     publish(session, 1, 3)
-    assert poller.poll().console == ("of rank 0",)
+    assert poller.poll().console == ("one",)
     session.close("finished", 0)
     with run.console_path().open("a") as file:
         file.write("more\n")
-    assert poller.poll().console == ("of rank 0", "more")
+    assert poller.poll().console == ("one", "more")
 
 
 def test_a_run_is_starting_until_it_publishes(clock):
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     poller = RunPoller(run, clock)
     assert word(poller.poll()) == "starting"
     session = RunSession(run, lock, publish_interval_s=100.0)
@@ -112,7 +111,7 @@ def test_a_resumed_run_is_found_again_at_once(make_session, clock):
     session.close("stopped", 130, "Ctrl-C")
     assert word(poller.poll()) == "stopped"
 
-    lock = RunLock(session.run.lock_path, 0)
+    lock = RunLock(session.run.lock_path)
     resumed = RunSession(session.run, lock, publish_interval_s=100.0, continue_from=3)
     publish(resumed, 4, 6)
     view = poller.poll()

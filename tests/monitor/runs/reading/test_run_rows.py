@@ -130,7 +130,7 @@ def test_rows_of_a_process_that_does_them_again_are_drawn_once(make_session):
     poller = RunPoller(session.run)
     settled(poller)
     session.close("stopped", 0)
-    lock = RunLock(session.run.lock_path, 0)
+    lock = RunLock(session.run.lock_path)
     again = RunSession(
         session.run, lock, publish_interval_s=100.0, recorder=None, continue_from=2000
     )
@@ -195,7 +195,7 @@ def test_the_past_of_a_run_has_the_points_of_then(make_session):
 def test_a_file_that_does_not_fit_together_ends_in_a_view(make_session, damage):
     session = make_session()
     publish(session, 1, 3000)
-    path = session.run.rows_path()
+    path = session.run.rows_path
     file = RowFile(path)
     heads = np.stack([np.arange(1, 6)] * 6)
     file.append([RowBatch(heads, np.array([0]), np.zeros((1, 5)))], [Metric("loss")])
@@ -210,7 +210,7 @@ def test_a_file_that_does_not_fit_together_ends_in_a_view(make_session, damage):
 def test_a_damaged_file_leaves_the_history(make_session):
     session = make_session()
     publish(session, 1, 3000)
-    session.run.rows_path().write_bytes(b"hello" * 1000)
+    session.run.rows_path.write_bytes(b"hello" * 1000)
     view = settled(RunPoller(session.run))
     assert view.points is None
     curve, _ = drawn(view, "loss")

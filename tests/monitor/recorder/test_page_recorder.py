@@ -1,4 +1,4 @@
-"""A rank's page becomes rows, messages and a copy, whatever becomes of page, disk and process."""
+"""A run's page becomes rows, messages and a copy, whatever becomes of page, disk and process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recorded import event_texts, publishes
 
 from operant.monitor.recorder.events_file import EventsFile
 from operant.monitor.recorder.every_row import TAKEN_EVERY_S
-from operant.monitor.recorder.rank_recorder import COPY_EVERY_S, RankRecorder
+from operant.monitor.recorder.page_recorder import COPY_EVERY_S, PageRecorder
 from operant.monitor.runs.reading.alerts import alerts_in
 from operant.shared import MetricsReader
 from operant.shared.processes.lock import RunLock, lock_holder
@@ -47,16 +47,15 @@ class Recorded:
     session: RunSession | None = None
 
     def begin(self, continue_from: int | None = None) -> None:
-        lock = RunLock(self.run.lock_path, 0)
+        lock = RunLock(self.run.lock_path)
         self.session = RunSession(
             self.run, lock, publish_interval_s=60.0, continue_from=continue_from, recorder=None
         )
         self.restart_recorder()
 
     def restart_recorder(self) -> None:
-        self.recorder = RankRecorder(
+        self.recorder = PageRecorder(
             self.run,
-            0,
             EventsFile(self.run.events_path),
             is_alive=lambda: lock_holder(self.run.lock_path) is not None,
             complain=self.complaints.append,
@@ -84,7 +83,7 @@ class Recorded:
 
 def begun() -> Recorded:
     """A new run, recorded from its beginning."""
-    run, lock = create_run("test", {}, rank=0)
+    run, lock = create_run("test", {})
     lock.release()
     recorded = Recorded(run)
     recorded.begin()
@@ -152,9 +151,9 @@ def test_an_orderly_end_keeps_the_copy_of_the_run_itself(recorded):
     recorded.look()
     recorded.publish(2)
     recorded.session.close("finished", 0, "done")
-    before = MetricsReader.attach(recorded.run.page_copy_path())
+    before = MetricsReader.attach(recorded.run.page_copy_path)
     recorded.look(later_s=0.0)
-    after = MetricsReader.attach(recorded.run.page_copy_path())
+    after = MetricsReader.attach(recorded.run.page_copy_path)
     assert after.outcome() == before.outcome()
     assert after.read() == before.read()
     before.detach()
@@ -181,7 +180,7 @@ def test_the_copy_follows_and_survives_the_page(recorded, operant_pages):
         page.unlink()
     recorded.publish(2)
     recorded.look(later_s=COPY_EVERY_S)
-    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    copy = MetricsReader.attach(recorded.run.page_copy_path)
     assert copy.read().metrics == {"a": 2.0}
     copy.detach()
     recorded.publish(3)
@@ -194,7 +193,7 @@ def test_the_copy_follows_and_survives_the_page(recorded, operant_pages):
 def test_the_copy_takes_no_more_room_than_what_was_published(recorded):
     recorded.publish(1)
     recorded.look()
-    status = recorded.run.page_copy_path().stat()
+    status = recorded.run.page_copy_path.stat()
     assert status.st_blocks * 512 < status.st_size / 4
 
 
@@ -237,7 +236,7 @@ def test_rows_of_a_run_whose_page_is_lost_stay_and_new_ones_count_from_one(recor
     recorded.publish(1, 2, 3)
     recorded.look()
     recorded.session.close("stopped", 0)
-    recorded.run.page_copy_path().unlink()
+    recorded.run.page_copy_path.unlink()
     recorded.begin(continue_from=3)
     recorded.publish(7)
     recorded.look()
@@ -253,7 +252,7 @@ def test_messages_of_a_page_that_counts_them_from_one_again_are_written(recorded
     recorded.die()
     (page,) = recorded.pages
     os.unlink(f"{os.environ['OPERANT_PAGES']}/{page}")
-    recorded.run.page_copy_path().unlink()
+    recorded.run.page_copy_path.unlink()
     recorded.begin(continue_from=1)
     recorded.recorder = first  # which lives through the resumption
     recorded.session.metrics.event("info", "after the resumption")
@@ -279,7 +278,7 @@ def test_what_is_left_of_a_process_that_died_making_its_page_is_removed(recorded
     (page,) = recorded.pages
     folder = os.environ["OPERANT_PAGES"]
     os.rename(f"{folder}/{page}", f"{folder}/.{page}.building")
-    recorded.run.rank_path(0).unlink()
+    recorded.run.place_path.unlink()
     recorded.look()
     assert recorded.pages == []
     assert event_texts(recorded.run) == ["crashed: the process is gone without a last word"]
@@ -304,7 +303,7 @@ def test_a_page_cut_short_while_it_is_read_spoils_no_copy(recorded, operant_page
     os.truncate(page, 5000)
     recorded.look(later_s=COPY_EVERY_S)
     assert "cut short" in "\n".join(recorded.complaints)
-    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    copy = MetricsReader.attach(recorded.run.page_copy_path)
     assert copy.read().publish == 1
     copy.detach()
     recorded.session.metrics._is_open = False  # its mapping has no bytes any more
@@ -360,7 +359,7 @@ def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monk
         recorded.die()
         recorded.look()
         assert publishes(run)[-1] == 3
-        copy = MetricsReader.attach(run.page_copy_path())
+        copy = MetricsReader.attach(run.page_copy_path)
         assert copy.read().metrics == {"a": 3.0}
         copy.detach()
 
@@ -385,7 +384,7 @@ def test_a_page_that_is_let_go_of_has_lost_its_writer_until_that_is_seen(recorde
     assert not recorded.recorder.has_lost_its_writer()
 
 
-def test_a_rank_that_is_recorded_keeps_no_file_open(recorded):
+def test_a_run_that_is_recorded_to_its_end_keeps_no_file_open(recorded):
     def open_files() -> list[str]:
         links = Path("/proc/self/fd").iterdir()
         return [os.readlink(link) for link in links if link.is_symlink()]
@@ -441,7 +440,7 @@ def test_messages_above_the_rings_room_are_counted_and_told_of(recorded):
     events("info", "last")
     recorded.look()
     assert event_texts(recorded.run)[2:] == [*texts[2:], "last"]
-    assert num_lost([recorded.run.rows_path()]) == (0, 44)
+    assert num_lost(recorded.run.rows_path) == (0, 44)
     assert operant_json("status", recorded.run.id)["lost_messages"] == 44
 
 
@@ -453,21 +452,21 @@ def test_the_copy_of_an_ended_run_has_no_rows_that_are_in_their_file(recorded, i
     else:
         recorded.die()
     recorded.look()
-    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    copy = MetricsReader.attach(recorded.run.page_copy_path)
     assert copy.rows().records == []
     assert copy.num_new_row_bytes(0) == 2000 * 72  # as many as ever came
     assert copy.read().publish == copy.history().publish[-1] == 2000
     copy.detach()
-    file = RowFileReader(recorded.run.rows_path())
+    file = RowFileReader(recorded.run.rows_path)
     assert file.num_rows() == 2000
     file.close()
 
 
 def test_the_copy_keeps_rows_that_found_no_way_into_their_file(recorded):
     recorded.publish(1, 2, 3)
-    recorded.run.rows_path().write_bytes(b"no file of rows" * 100)
+    recorded.run.rows_path.write_bytes(b"no file of rows" * 100)
     recorded.die()
     recorded.look()
-    copy = MetricsReader.attach(recorded.run.page_copy_path())
+    copy = MetricsReader.attach(recorded.run.page_copy_path)
     assert len(copy.rows().records) == 3
     copy.detach()

@@ -1,7 +1,7 @@
-"""Records one rank of a run: its page becomes rows, messages and a copy on disk.
+"""Records the page of a run: it becomes rows, messages and a copy on disk.
 
-Since version 6.15 Linux tells a process that holds a pidfd how the other one exited; the recorder
-asks for that.
+Since version 6.15, Linux gives the exit status of a process to whoever holds a pidfd of it; the
+recorder asks for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ...shared import Event, MetricsReader, NoPageError, Outcome, Snapshot
-from ...shared.page.rank_place import rank_place
+from ...shared.page.page_place import page_place
 from ...shared.processes.host import boot_id, process_start
 from ...shared.processes.lock import is_held
 from ...shared.runs.alert_rule import AlertRule
@@ -102,36 +102,36 @@ CRASH_PATIENCE_S = 1.0  # for the exit status of a process that said nothing
 NEVER_S = float("-inf")
 
 
-class RankAlerts:
-    """Remembers which rows of a rank were decided on, and what could not be written down yet."""
+class PageAlerts:
+    """Remembers which rows were decided on, and what could not be written down yet."""
 
     def __init__(
         self,
-        rank: int,
         events: EventsFile,
         rules: Callable[[], Sequence[AlertRule]],
-        tell: Callable[[Alert, int], None],
+        tell: Callable[[Alert], None],
     ) -> None:
-        """`rules` are those of people. `tell` takes each new alert, and the rank."""
-        self._rank, self._events = rank, events
+        """`rules` are those of people. `tell` takes each new alert."""
+        self._events = events
         self._rules, self._tell = rules, tell
         self._found: list[Alert] = []
         self.begin()
 
     def begin(self) -> None:
-        """Go on with the page of another process."""
+        """Continue with the page of another process."""
         self._watch: AlertWatch | None = None
-        self._judged = 0  # the publish up to which there are no new alerts
+        self._checked = 0  # the publish up to which there are no new alerts
 
     def take(self, page: Page, last_row: Callable[[], int]) -> None:
         """Decide on the rows that came since the last time. A former recorder has decided on those
-        up to the publish `last_row`. Raises PageError and OSError; nothing found is lost by that.
+        up to the publish `last_row`. Raises PageError and OSError; the next call then writes the
+        alerts that this one could not write.
         """
         snapshot = page.reader.read()
-        if snapshot and snapshot.publish != self._judged:
-            self._judged = snapshot.publish
+        if snapshot and snapshot.publish != self._checked:
+            self._checked = snapshot.publish
             if self._watch is None:
-                self._watch = AlertWatch(last_row(), self._told())
+                self._watch = AlertWatch(last_row(), self._sent_before())
             self._watch.follow(self._rules())
             phase = page.reader.phase()
             schema, history = page.reader.schema(), page.reader.history()
@@ -139,54 +139,51 @@ class RankAlerts:
         self._write()
 
     def _write(self) -> None:
-        lines = {event_line(alert.as_event(), self._rank): alert for alert in self._found}
+        lines = {event_line(alert.as_event()): alert for alert in self._found}
         new = list(lines)  # messages are sent even if the disk is full
         try:
             new = self._events.append(lines)
             self._found = []
         finally:
             for line in new:
-                self._tell(lines[line], self._rank)
+                self._tell(lines[line])
 
-    def _told(self) -> Sequence[Alert]:
-        """What former recorders found, as far as it stands in the file."""
-        who = f"  rank {self._rank}: {MARK}" if self._rank else f"  {MARK}"
-        return alerts_in(line for line in self._events.lines() if who in line)
+    def _sent_before(self) -> Sequence[Alert]:
+        """Alerts of former recorders, as far as the end of the file still has them."""
+        return alerts_in(line for line in self._events.lines() if f"  {MARK}" in line)
 
 
-class RankRecorder:
-    """Follows one rank's page. Errors of the disk and the page do not stop it; `complain` gets
+class PageRecorder:
+    """Follows the page of a run. Errors of the disk and the page do not stop it; `complain` gets
     them.
     """
 
     def __init__(
         self,
         run: Run,
-        rank: int,
         events: EventsFile,
         *,
         is_alive: Callable[[], bool],
         sinks: Sequence[RowTaker] = (),
         complain: Callable[[str], None] = lambda _: None,
         rules: Callable[[], Sequence[AlertRule]] = tuple,
-        tell: Callable[[Alert, int], None] = lambda *_: None,
+        tell: Callable[[Alert], None] = lambda _: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`is_alive` asks whether the rank's process is, `rules` for those of people. `tell` takes
-        each new alert, and the rank.
+        """`is_alive` returns whether the run's process is alive, `rules` the alert rules of people.
+        `tell` takes each new alert.
         """
         self.is_finished = False
         self.is_complete = False  # and all that there was to write is written
-        self._run, self._rank = run, rank
-        self._events = events
+        self._run, self._events = run, events
         self._is_alive, self._complain, self._now = is_alive, complain, now
-        self._watch = PageWatch(run, rank, now)
+        self._watch = PageWatch(run, now)
         self._is_page_held = False  # by its process's lock, when it was opened
         self._exit: ProcessExit | None = None  # where it may tell the state
-        self._every_row = EveryRow(run, rank, sinks, now)
+        self._every_row = EveryRow(run, sinks, now)
         self._event_number = 0
         self._copied_s = NEVER_S
-        self._alerts = RankAlerts(rank, events, rules, tell)
+        self._alerts = PageAlerts(events, rules, tell)
         self._ended_as: RunStatus | None = None
         self._ended_at: tuple[str, Snapshot | None] = "", None
         self._num_complaints = 0
@@ -220,7 +217,7 @@ class RankRecorder:
         return bool(page and self._is_page_held and not is_held(page.reader.fd))
 
     def status(self) -> RunStatus:
-        """How the rank is doing now, or how it has ended."""
+        """How the run is doing now, or how it has ended."""
         if self.is_finished and self._ended_as:
             return self._ended_as
         page = self._watch.page
@@ -243,11 +240,11 @@ class RankRecorder:
 
     @property
     def awaits_exit(self) -> bool:
-        """Whether the exit status of the rank's process may still correct how it ended."""
+        """Whether the exit status of the run's process may still correct how it ended."""
         return self._exit is not None
 
     def learn_exit(self, patience_s: float) -> None:
-        """Correct how the rank ended, if the kernel tells its exit status within `patience_s`."""
+        """Correct how the run ended, if the kernel gives its exit status within `patience_s`."""
         page = self._watch.page
         if page is None or self._exit is None:
             return
@@ -258,7 +255,7 @@ class RankRecorder:
                 return
             wall_ns = said.wall_ns if said else time.time_ns()
             if outcome := outcome_of_exit(code, said, wall_ns):
-                write_outcome(self._run, self._rank, page.reader, outcome)
+                write_outcome(self._run, page.reader, outcome)
                 self._ended_as = status_of(self._run, page.reader)
         self.forget_exit()
 
@@ -281,13 +278,13 @@ class RankRecorder:
         self._tell_a_crash(page)
         with self._complaining():
             if page:
-                complete_copy(self._run, self._rank, page.reader)
+                complete_copy(self._run, page.reader)
                 snapshot = page.reader.read()
                 if snapshot and self._every_row.last_publish() == snapshot.publish:
-                    drop_rows(self._run, self._rank)
+                    drop_rows(self._run)
             # Not if another process goes on with the run by now: it makes a page of this name.
             if not self._is_alive():
-                remove_page(self._run, self._rank, page.reader if page else None)
+                remove_page(self._run, page.reader if page else None)
         with self._complaining():
             self._every_row.close()
         self._is_page_held = False
@@ -311,7 +308,7 @@ class RankRecorder:
                 self._is_page_held = page is not None and is_held(page.reader.fd)
                 if self._exit:
                     self._exit.close()
-                place = rank_place(self._run, self._rank)
+                place = page_place(self._run)
                 follows = page is not None and place.get("ends_with_process")
                 self._exit = ProcessExit(page.reader) if page and follows else None
                 if page:
@@ -323,11 +320,11 @@ class RankRecorder:
             num_lost = 0
             with self._complaining():  # the lines are written all the same
                 num_lost = self._every_row.num_lost_events([event.number for event in events])
-            lines = [event_line(event, self._rank) for event in events]
+            lines = [event_line(event) for event in events]
             if num_lost:
                 text = f"{num_lost} messages before the next were overwritten before they were kept"
                 gap = Event(0, events[0].wall_ns, "warning", text)
-                lines.insert(0, event_line(gap, self._rank))
+                lines.insert(0, event_line(gap))
             self._events.append(lines)
             if events:
                 self._event_number = events[-1].number
@@ -356,14 +353,14 @@ class RankRecorder:
             self._ended_as, self._ended_at = status, self.newest()
             who = f"process {page.reader.header.pid}" if page else "the process"
             text = f"crashed: {who} is gone without a last word"
-            line = event_line(Event(0, time.time_ns(), "error", text), self._rank)
+            line = event_line(Event(0, time.time_ns(), "error", text))
             if status.state == "crashed" and not self._events.has_text(line.split(maxsplit=2)[2]):
                 self._events.append([line])
 
     def _copy(self, page: Page) -> None:
         with self._complaining():
             self._copied_s = self._now()
-            update_copy(self._run, self._rank, page.reader)
+            update_copy(self._run, page.reader)
 
     @contextmanager
     def _complaining(self) -> Iterator[None]:
@@ -372,6 +369,6 @@ class RankRecorder:
             yield
         # A page is bytes that anyone may write, and a disk may fail in any way.
         except Exception as error:
-            # Of a page that is gone, there is nothing more to write.
+            # A page that is gone has nothing more to write.
             self._num_complaints += not isinstance(error, NoPageError)
             self._complain(str(error) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""Where a rank says which process it is and where its page lies."""
+"""`place.json`: which process writes a run's page, and where the page lies."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .page_file import page_folder
 MAX_PLACE_BYTES = 1 << 16
 
 
-def rank_place(run: Run, rank: int) -> dict[str, Any]:
-    """What the rank's process wrote about itself, see `RunSession`; empty when nothing readable,
-    and without what cannot be true.
+def page_place(run: Run) -> dict[str, Any]:
+    """What the run's process wrote about itself, see `RunSession`; without values that are not
+    possible, and empty if the file is missing or broken.
     """
     try:
-        place = read_json(run.rank_path(rank), MAX_PLACE_BYTES, run.folder)
+        place = read_json(run.place_path, MAX_PLACE_BYTES, run.folder)
     except (OSError, ValueError):
         return {}
     if not isinstance(place, dict):
@@ -29,14 +29,14 @@ def rank_place(run: Run, rank: int) -> dict[str, Any]:
     }
     page = place.get("page")
     # Whoever reads the file may delete the page it names: no other file may be named.
-    if isinstance(page, str) and os.path.basename(page) == page_path(run, rank).name:
+    if isinstance(page, str) and os.path.basename(page) == page_path(run).name:
         known["page"] = page
     return known
 
 
-def page_path(run: Run, rank: int) -> Path:
-    """Where the page of a rank lies in memory, unless its process says otherwise."""
-    return page_folder() / f"{run.id}.{rank}.page"
+def page_path(run: Run) -> Path:
+    """Where the page of a run lies in memory, unless its process says otherwise."""
+    return page_folder() / f"{run.id}.page"
 
 
 def _is_count(value: Any) -> bool:
