@@ -3,9 +3,9 @@
     python tools/compare_runs.py A B [--renamed OLD=NEW ...]
 
 A and B are CSV files from `operant export`, or two folders of such files, which are compared by
-name. Rows are matched by iteration; rows that only say how far an iteration is are left out, and so
-are metrics of time and speed, which differ in every run. Exits with 1 where a value differs, or where one side has a metric, a row or a file that the
-other lacks.
+name. Rows are matched by iteration. Rows that only say how far an iteration is are left out, and so
+are metrics of time and speed, which differ in every run. Exits with 1 where a value differs, or
+where one side has a metric, a row or a file that the other lacks.
 
 A change that is not about computation is shown with the short runs of all presets:
 

@@ -160,9 +160,12 @@ def test_ranks_with_a_replay_each_learn_one_policy_with_as_many_updates(results,
     assert all(torch.equal(first, other) for other in others)
     assert torch.isfinite(first).all()
     assert not torch.equal(first, alone["parameters"])
-    assert together["num_steps"] == alone["num_steps"] * size
-    for name in ("updates/count", "replay/fill_fraction"):
-        assert together["values"][name] == alone["values"][name]
+    # Agents that retire stop counting env steps, and when they do depends on the policy.
+    if "agents" not in task:
+        assert together["num_steps"] == alone["num_steps"] * size
+        for name in ("updates/count", "replay/fill_fraction"):
+            assert together["values"][name] == alone["values"][name]
+    assert len(set(together["num_steps"])) == 1
     states = (results[n][task]["state"]["learner"]["replay"] for n in (1, size))
     shapes = [{name: array.shape for name, array in state.items()} for state in states]
     assert shapes[0] == shapes[1]
