@@ -236,6 +236,8 @@ ran on a real GPU.
 Each configuration is trained for {before} iterations on both devices, evaluated and saved; then each device goes on for
 {after} iterations from the other's checkpoint. Algorithms with a replay begin to learn in the third iteration. Metrics, weights,
 optimizers, environments, replay and evaluations are compared. The table names the largest difference.
+PyTorch rounds the gradients of convolutions differently on some processors, with the shape of the work: where the table has
+differences for PPO and PQN on MinAtar, it was written on such a processor.
 
 Every algorithm is tried with every environment that it can have on a GPU, and every level of a switch by itself. Then every two
 levels of different switches are tried together, and each with every algorithm except TQC (which is SAC with another loss of its

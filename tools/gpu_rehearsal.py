@@ -41,6 +41,7 @@ TORCH = "torch==2.14.1"
 # CUDA's headers, which the null runtime is compiled with, and what the tests import.
 EXTRAS = (
     "nvidia-cuda-crt==13.0.*", "hypothesis", "pytest", "pytest-timeout", "pytest-xdist", "pillow",
+    "imageio[ffmpeg]",
     "gymnasium",
 )  # fmt: skip
 TESTS = ("tests/emulated_gpu", "tests/gpu")

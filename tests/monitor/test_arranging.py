@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from apps import watching
 from screens import screen_text, shows, until
 from views import StillRun, make_history, make_view, training_curves
@@ -81,19 +80,6 @@ async def test_a_bad_expression_is_said_and_escape_drops_a_filter_before_it_leav
         await pilot.press("escape")
         assert len(grid.board.metrics) == 7
         assert isinstance(app.screen, RunScreen)
-
-
-@pytest.mark.timeout(120)  # Python's own matcher would take for ever
-async def test_no_expression_stops_the_charts():
-    view, name = make_view(), "group/" + "a" * 40
-    history = make_history(training_curves(200) | {name: training_curves(200)["loss/value"]})
-    app = watching(replace(view, history=history, schema=(*view.schema, Metric(name))))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "loss/value"))
-        await pilot.press("slash", *"/(a+)+!/")
-        await until(pilot, lambda: not app.screen.query_one(ChartGrid).board.metrics)
-        await pilot.press("enter", "escape")
-        await until(pilot, shows(pilot, "loss/value"))
 
 
 async def test_columns_by_key_go_round_from_the_most_to_one():
