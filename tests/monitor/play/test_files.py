@@ -111,7 +111,7 @@ def test_a_film_that_ffmpeg_cannot_finish_is_an_error_and_nothing_is_left(tmp_pa
 def test_without_a_package_the_extra_is_named(tmp_path, monkeypatch, package):
     monkeypatch.delitem(sys.modules, "operant.monitor.play.rastering", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UsageError, match=rf"need {package}, .* 'operant-rl\[play\]'"):
+    with pytest.raises(UsageError, match=rf"need {package}, .* 'operant-rl\[media\]'"):
         write(tmp_path / "a.gif")
 
 
