@@ -12,7 +12,8 @@ REPOSITORY = Path(__file__).parents[1]
 
 def test_tests_run_in_a_folder_whose_name_is_none_in_python(tmp_path):
     checkout = tmp_path / "operant-main"
-    (checkout / "tests").mkdir(parents=True)
+    # `conftest.py` imports modules of it.
+    shutil.copytree(REPOSITORY / "tests/support", checkout / "tests/support")
     for name in ("__init__.py", "pyproject.toml", "tests/conftest.py"):
         shutil.copy(REPOSITORY / name, checkout / name)
     (checkout / "tests/test_one.py").write_text(
