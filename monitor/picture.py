@@ -1,4 +1,4 @@
-"""What a run's screen shows, as an SVG file, without a terminal."""
+"""Write a run's screen as an SVG file, without a terminal."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def check_argument(name: str, given: object, types: type | tuple[type, ...], exp
 
 
 def made_by(version: str) -> str:
-    """What is said of a file whose format this version does not read."""
+    """The message about a file whose format this version does not read."""
     return f"made by operant {version}, which reads it"
 
 

@@ -1,4 +1,4 @@
-"""What is exported of a run: each row of its file and its page, before them the page's history."""
+"""The rows that an export writes: those of the run's file and page, after the page's history."""
 
 from __future__ import annotations
 

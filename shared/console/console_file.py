@@ -117,6 +117,6 @@ class ConsoleFile:
 
 
 def _overwritten(line: str) -> str:
-    """What stands in `line` at last, where carriage returns write over it."""
+    """The text of `line` after its carriage returns have written over it."""
     text = line.rstrip("\r")
     return text.rpartition("\r")[2] + line[len(text) :]

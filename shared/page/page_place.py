@@ -15,8 +15,8 @@ MAX_PLACE_BYTES = 1 << 16
 
 
 def page_place(run: Run) -> dict[str, Any]:
-    """What the run's process wrote about itself, see `RunSession`; without values that are not
-    possible, and empty if the file is missing or broken.
+    """The facts that the run's process wrote about itself, see `RunSession`. Values that are not
+    possible are left out; empty if the file is missing or broken.
     """
     try:
         place = read_json(run.place_path, MAX_PLACE_BYTES, run.folder)

@@ -161,5 +161,5 @@ class ListFilter:
         return found, ""
 
     def listed(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        """Those among which it finds some: archived ones where it asks for them."""
+        """The rows to search: archived runs too, where the filter asks for them."""
         return listed(rows, self._understood)
