@@ -16,6 +16,7 @@ from .accepted import Accepted, stand_in
 from .media_folder import clean
 
 MAX_FILE_BYTES = 1 << 30
+MAX_FILES = 10_000
 
 
 class Artifact:
@@ -30,10 +31,14 @@ class Artifact:
         self.files[name or path.name] = path
 
     def add_dir(self, local_path: Any, name: str | None = None, **_: Any) -> None:
-        """All files below a folder; links to folders are not followed."""
+        """All files below a folder; links to folders are not followed. Raises ValueError for more than
+        10,000.
+        """
         for folder, _folders, files in os.walk(local_path):
             for path in (Path(folder, file) for file in files):
                 self.add_file(path, str(Path(name or "", path.relative_to(local_path))))
+                if len(self.files) > MAX_FILES:
+                    raise ValueError(f"{local_path} has more than {MAX_FILES:,} files")
 
     def __getattr__(self, name: str) -> Accepted:
         return stand_in("Artifact", name, dir(type(self)))

@@ -115,13 +115,15 @@ class LoggedRun(TrackedRun):
         """Copy the files of an artifact, or of a path, into the run's folder: `files/<name>/`."""
         if isinstance(artifact_or_path, Artifact):
             artifact = artifact_or_path
+        elif not os.fspath(artifact_or_path):
+            raise ValueError("the path of an artifact is empty")
         else:
             path = Path(artifact_or_path)
             artifact = Artifact(name or path.name)
             add = artifact.add_dir if path.is_dir() else artifact.add_file
             add(path)
-        for file, path in artifact.files.items():
-            self._copy(path, os.path.join(clean(artifact.name), file))
+        folder = clean(artifact.name)
+        self._copy({os.path.join(folder, file): path for file, path in artifact.files.items()})
         return artifact
 
     log_model = log_artifact
@@ -134,18 +136,24 @@ class LoggedRun(TrackedRun):
         if glob_str is None:
             return True
         paths = [os.path.abspath(path) for path in glob.glob(os.fspath(glob_str))]
-        for path in paths:
-            self._copy(Path(path), os.path.basename(path))
+        self._copy({os.path.basename(path): Path(path) for path in paths})
         if not paths:
             say_once(f"save {glob_str}", f"save(): no file fits '{glob_str}'")
         return paths
 
-    def _copy(self, path: Path, name: str) -> None:
-        try:
-            if self.is_open and self._run is not None:
+    def _copy(self, files: dict[str, Path]) -> None:
+        """Copy files, by the names that they have in the run; one warning for all that fail."""
+        if not self.is_open or self._run is None:
+            return
+        errors = []
+        for name, path in files.items():
+            try:
                 copy_file(path, self._run.folder, name)
-        except (OSError, ValueError) as error:
-            say_once(f"copy {path}", f"a file is not kept: {error}")
+            except (OSError, ValueError) as error:
+                errors.append(error)
+        if errors:
+            text = f"{len(errors)} of {len(files)} files are not kept: {errors[0]}"
+            say_once(text, text)
 
     def __getattr__(self, name: str) -> Accepted:
         """Other attributes of wandb's runs are accepted."""

@@ -339,10 +339,10 @@ def test_wrong_input_is_one_line(run):
     assert "cannot listen at 192.0.2.1" in error_line("monitor", "--web", "--address", "192.0.2.1")
 
 
-def test_without_the_package_one_line_says_what_to_install(tmp_path, monkeypatch):
-    (tmp_path / "sitecustomize.py").write_text(
-        "import importlib.util as u\nfind = u.find_spec\nu.find_spec = "
-        "lambda name, package=None: None if name == 'textual_serve' else find(name, package)\n"
+def test_without_the_package_one_line_says_what_to_install(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec",
+        lambda name, package=None: None if name == "textual_serve" else find(name, package),
     )
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}")
     assert "pip install 'operant-rl[web]'" in error_line("monitor", "--web")
