@@ -306,8 +306,21 @@ def test_a_file_that_cannot_be_copied_is_warned_of(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     run = operant.init()
     run.log_artifact(tmp_path / "pipe")
+    run.log_artifact("")  # would be all of the folder that one is in
     run.save("/nowhere/*.pt")
     said = capsys.readouterr().err
+    assert "1 of 1 files are not kept: " in said
     assert "pipe is not a regular file" in said
+    assert "the path of an artifact is empty" in said
     assert "save(): no file fits '/nowhere/*.pt'" in said
+    assert not (Path(run.dir) / "files").exists()
+
+
+def test_a_folder_of_ever_so_many_files_is_no_artifact(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("operant.shared.integrations.artifacts.MAX_FILES", 2)
+    for name in "abc":
+        (tmp_path / name).touch()
+    run = operant.init()
+    run.log_artifact(tmp_path)
+    assert "has more than 2 files" in capsys.readouterr().err
     assert not (Path(run.dir) / "files").exists()
