@@ -17,7 +17,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     RUN is a run's id, its name, or any part of either that no other run has. HOST:RUN is a run on
     another machine, over your own ssh.
     """
-    from ..monitor.panels.hints import hint_of
+    from ..monitor.panels.hints import hints_in_words
     from ..monitor.runs.reading.run_poller import look_once
     from ..shared.runs.find_runs import find_run
     from .helpers.output import print_json, print_line, print_status
@@ -27,18 +27,18 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     lost = {} if is_remote else _num_lost(status.run)
     chosen = None if is_remote else find_run(status.run)
     view = look_once(chosen) if chosen else None
-    found = hint_of(view) if view else None  # the GPU's load is a mean over half a minute
-    hint = found.in_words() if found else None
+    hints = hints_in_words(view) if view else []
     if as_json:
         lost_ones = {f"lost_{what}": count for what, count in lost.items()}
-        folder = {"folder": str(chosen.folder)} if chosen else {}
-        print_json(status.as_json() | notes.as_json() | folder | {"hint": hint} | lost_ones)
+        more = {"folder": str(chosen.folder)} if chosen else {}
+        more["hint"] = "; ".join(hints) or None
+        print_json(status.as_json() | notes.as_json() | more | lost_ones)
         return
     print_status(status, notes, chosen, view.schema if view else ())
     for what, count in lost.items():
         noun, were = (what.removesuffix("s"), "was") if count == 1 else (what, "were")
         print_line(f"  {count} {noun} {were} overwritten before a recorder could keep them")
-    if hint:
+    for hint in hints:
         print_line(f"  hint: {hint}")
 
 

@@ -39,7 +39,7 @@ from ...trainer.envs.names import GYMNASIUM_PREFIX
 from ..ranks.launch import Launch
 from ..ranks.launched import train
 from .machine import check_machine
-from .output import headline, print_json, print_line, warn
+from .output import print_ending, print_line, warn
 from .progress import SAY_AGAIN_S
 
 LOOK_AGAIN_S = 0.02
@@ -174,7 +174,9 @@ def _resumed_run(
         raise UsageError(
             f"{run.id} was pulled: it has a policy and nothing else that training needs to go on"
         )
-    checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
+    # A trainer in this process says by itself what it cannot read.
+    say = warn if lock_byte == LAUNCHER else lambda _: None
+    checkpoint = latest_checkpoint(run.checkpoint_folder, say)
     check_of_run(checkpoint, run)
     config = saved_config(checkpoint.config, () if source else overrides)
     manifest = run.read_manifest()
@@ -223,11 +225,7 @@ def foreground_training(
         run = prepared.run
         reporting = progress_report(run.id, to_stderr=as_json)
         exit_code = train(prepared, received, launch, reporting, place, split)
-    status = read_status(run)
-    if as_json:
-        print_json({**status.as_json(), "run_dir": str(run.folder)})
-    else:
-        print_line(f"{run.id}: {headline(status)}")
+    print_ending(run, as_json)
     return exit_code
 
 
@@ -252,12 +250,7 @@ def detached_training(
     else:
         wait_for_numbers(prepared, process)
 
-    if as_json:
-        print_json({**read_status(run).as_json(), "run_dir": str(run.folder)})
-        return 0
-    print_line(f"{run.id}: {headline(read_status(run))}")
-    print_line(f"  operant monitor {run.id}    watches it")
-    print_line(f"  operant stop {run.id}       stops it")
+    print_ending(run, as_json)
     return 0
 
 

@@ -17,6 +17,7 @@ from ...monitor.render.formatting import (
     format_left,
     format_percent,
     format_rate,
+    format_value,
 )
 from ...monitor.runs.reading.conditions import phase_words
 from ...shared.errors import UsageError
@@ -27,6 +28,11 @@ from ...shared.runs.status import RunStatus
 from ...shared.text.harmless import harmless
 
 REPORTED_EVENTS, REPORT_WIDTH = 10, 160
+_AFTER_FINISHED = {
+    "eval": "measures its policy",
+    "play": "shows its policy",
+    "export": "writes its numbers to a file",
+}
 
 
 def print_json(value: Any) -> None:
@@ -72,6 +78,35 @@ def headline(status: RunStatus) -> str:
     return ", ".join(filter(None, [*parts, format_left(status.eta_s)]))
 
 
+def print_ending(run: Run, as_json: bool) -> None:
+    """How a run that this command started is doing or has ended, and what one does next with it."""
+    from ...monitor.panels.hints import newest_warning
+    from ...monitor.runs.reading.run_poller import look_once
+
+    view = look_once(run)
+    status = view.status
+    if as_json:
+        print_json({**status.as_json(), "run_dir": str(run.folder)})
+        return
+    print_line(f"{run.id}: {headline(status)}")
+    if status.is_alive:
+        next_ones = {"monitor": "watches it", "stop": "stops it"}
+    else:
+        returns = ("evaluation/return", "episode/return")
+        for name in [name for name in returns if name in status.metrics][:1]:
+            print_line(f"  {name} {format_value(status.metrics[name])}")
+        if warning := newest_warning(view.events):
+            print_line(f"  warning: {warning}")
+        next_ones = _AFTER_FINISHED if status.state == "finished" else {}
+        is_left = status.state in ("stopped", "crashed")
+        if is_left and any(run.checkpoint_folder.glob("iteration-*.pt")):
+            next_ones = {"train --resume": "goes on"}
+    width = max(map(len, next_ones), default=0)
+    for words, effect in next_ones.items():
+        command = f"operant {words} {run.id}"
+        print_line(f"  {command:<{len(run.id) + width + 12}} {effect}")
+
+
 def print_status(
     status: RunStatus, notes: RunNotes, run: Run | None = None, schema: Iterable[Metric] = ()
 ) -> None:
@@ -88,7 +123,7 @@ def print_status(
 def print_report(run: Run) -> None:
     """All that a screen would show of a run, as plain lines."""
     from ...monitor.panels.event_lines import NO_RECORDER, brief_lines, with_alerts
-    from ...monitor.panels.hints import hint_of
+    from ...monitor.panels.hints import hints_in_words
     from ...monitor.panels.phases import recent_phases
     from ...monitor.panels.publish_cost import publish_cost
     from ...monitor.runs.reading.run_poller import look_once
@@ -99,8 +134,8 @@ def print_report(run: Run) -> None:
     if phases:
         shares = (f"{phase.name} {format_percent(phase.fraction)}" for phase in phases)
         print_line(f"  time: {', '.join(shares)}")
-    if hint := hint_of(view):
-        print_line(f"  hint: {hint.in_words()}")
+    for hint in hints_in_words(view):
+        print_line(f"  hint: {hint}")
     print_line(f"  publishing: {publish_cost(view).in_words()}")
     events = with_alerts(view.events, view.alerts)
     if view.status.is_alive and not view.is_recorded:

@@ -126,13 +126,15 @@ class PlainProgress:
         self._phase = PhaseWords(now)
         self._said = ""
         self._return = self._rate = math.nan
+        self._is_last = False
 
     def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
         self._return = newest_return(values, self._return)
         self._rate = values.get("speed/env_steps_per_s", self._rate)
         self._said = ""
-        is_last = values["progress/fraction"] >= 1
-        if self._now() - self._line_at < LINE_EVERY_S and not is_last:
+        was_last, self._is_last = self._is_last, values["progress/fraction"] >= 1
+        is_due = self._now() - self._line_at >= LINE_EVERY_S or self._is_last
+        if was_last or not is_due:
             return
         parts = [
             f"{format_percent(values['progress/fraction']):>6}",
@@ -140,7 +142,7 @@ class PlainProgress:
             format_rate(self._rate),
             f"return {UNKNOWN if math.isnan(self._return) else format_value(self._return)}",
         ]
-        left = "" if is_last else format_left(values.get("progress/eta_s"))
+        left = "" if self._is_last else format_left(values.get("progress/eta_s"))
         self._print("  ".join(filter(None, [*parts, left])))
 
     def phase(

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...shared import History, Metric
+from ...shared.page.events import Event
 from ..charts.ticks import Floats
 from ..runs.machine.tuning_advice import Knobs
 from ..runs.reading.run_view import RunView
@@ -64,6 +65,19 @@ def hint_of(view: RunView, gpu_busy: float | None = None) -> Hint | None:
     if view.status.state != "running":
         gpu_busy = None
     return hint_for(view.knobs, steady_shares(view.schema, view.history), gpu_busy)
+
+
+def hints_in_words(view: RunView) -> list[str]:
+    """What a command says of a run: its newest warning, then why it is slow. The GPU's load is a
+    mean over half a minute, and unknown to one look.
+    """
+    hint = hint_of(view)
+    return list(filter(None, [newest_warning(view.events), hint.in_words() if hint else ""]))
+
+
+def newest_warning(events: Sequence[Event]) -> str:
+    """The text of the newest warning; empty where there is none."""
+    return next((event.text for event in reversed(events) if event.level == "warning"), "")
 
 
 def hint_for(knobs: Knobs, shares: Shares, gpu_busy: float | None = None) -> Hint | None:

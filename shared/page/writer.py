@@ -35,6 +35,7 @@ from .schema import Metric, kept_name
 DEFAULT_MAX_METRICS = at.MAX_METRICS
 
 OnPhase = Callable[[str, int | None, int | None, str, float | None], None]
+OnEvent = Callable[[Level, str], None]
 
 
 class Clock(Protocol):
@@ -74,6 +75,7 @@ class MetricsWriter:
         self._records = Records(layout.max_metrics)
         self._num_rejected = self._revision = 0
         self.on_phase: OnPhase | None = None  # called with every phase, too
+        self.on_event: OnEvent | None = None  # called with every event, too
 
         self._events = EventWriter(self._bytes, layout["EVENTS"])
         self._tell_row_room()
@@ -276,6 +278,8 @@ class MetricsWriter:
         """Add a message to the page's ring of events."""
         if self._is_open:
             self._events.append(level, text, env_steps, self._clock.time_ns())
+            if self.on_event:
+                self.on_event(level, text)
 
     def finish(
         self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False

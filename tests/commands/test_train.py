@@ -21,7 +21,12 @@ def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
     lines = done.stdout.splitlines()
     (run,) = list_runs()
     assert lines[0] == run.id
-    assert "finished" in lines[-1]
+    assert [line for line in lines if "finished" in line] == lines[-5:-4]
+    assert lines[-4].startswith("  evaluation/return ")
+    assert [line.split()[:3] for line in lines[-3:]] == [
+        ["operant", command, run.id] for command in ("eval", "play", "export")
+    ]
+    assert "mean return of the evaluation" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert read_status(run).state == "finished"
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...shared.errors import UsageError, check_argument, nearest, text_of
 from ...shared.page.events import Level
-from ...shared.runs.session import warn_on_stderr
 from ...shared.text.harmless import one_line
 from ...shared.text.plain_values import described
 from ...shared.text.short_numbers import short_number
@@ -411,7 +410,6 @@ class SaveBest:
             hint = nearest(self._metric, known)
             text = f"SaveBest: no metric is called '{self._metric}' so far{hint}"
             run._event("warning", text)
-            warn_on_stderr(text)
 
     def _look(self, run: LiveRun) -> None:
         if RETURN in run.metrics:  # nobody waits for a name in vain for longer than an evaluation

@@ -82,7 +82,7 @@ class CheckpointWriter:
 
     def _written(self, path: Path, iteration: int) -> None:
         self._saved_at = iteration
-        self._telemetry.event("info", f"checkpoint: {path.name}")
+        self._telemetry.event("debug", f"checkpoint: {path.name}")
         self._on_written(path)
 
     def keep_policy(self, name: str, checkpoint: Checkpoint) -> Path:

@@ -54,7 +54,7 @@ def train(
 
     Publishes to `metrics` and tells `report` the same. Ends with a checkpoint either way; returns
     whether the run is complete. Raises DivergedError, without a checkpoint, where weights are no
-    longer numbers.
+    longer numbers, and NothingLearnedError where the last updates moved nothing.
     """
     metrics.phase("compiling")
     compiling = partial(metrics.phase, "compiling")
@@ -121,6 +121,8 @@ def train(
                     writer.write(checkpoint_of(experiment, metrics))
             if exited:
                 raise exited
+            if experiment.is_complete:
+                telemetry.skipped_updates.check_end()
         return experiment.is_complete
 
 

@@ -85,15 +85,16 @@ def run_training(
         console=True,
     )
     session.metrics.on_phase = report_phase
+    session.metrics.on_event = _print_event
     stop_signals.end_at_once = partial(_end_at_once, run, session)
     sources = sources_in(run.manifest())
     if sources and resume_publish is None:
         env = config.env.removeprefix(GYMNASIUM_PREFIX)
-        _say(session, "info", started_in_words(config.algorithm, env, sources))
+        session.metrics.event("info", started_in_words(config.algorithm, env, sources))
         if hint := preset_hint(config, sources):
-            _say(session, "info", hint)
+            session.metrics.event("info", hint)
     for warning in (*config.algorithm_section.warnings(config), *env_warnings(config)):
-        _say(session, "warning", warning)
+        session.metrics.event("warning", warning)
     try:
         from ..experiment.checkpoints import latest_checkpoint  # torch takes a second to import
         from ..machine.device import device_name
@@ -108,7 +109,7 @@ def run_training(
         if resume_publish is not None:
             warn = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
-            _say(session, "info", f"resumed from iteration {checkpoint.iteration}")
+            session.metrics.event("info", f"resumed from iteration {checkpoint.iteration}")
 
         def check_waiting() -> bool:
             check_others()
@@ -143,11 +144,17 @@ def run_training(
     return exit_code
 
 
-def _say(session: RunSession, level: Level, text: str) -> None:
-    """Add an event, and print it in the terminal."""
-    session.metrics.event(level, text)
+def _print_event(level: Level, text: str) -> None:
+    """Print an event in the terminal; what is routine is for the monitor alone."""
+    if level == "debug":
+        return
+    label = "" if level == "info" else f"{level}: "
+    _print(f"operant: {label}{text}")
+
+
+def _print(text: str) -> None:
     with contextlib.suppress(OSError):  # the terminal may have gone
-        print(harmless_lines(f"operant: {text}"), file=sys.stderr)
+        print(harmless_lines(text), file=sys.stderr)
 
 
 def _failed(
@@ -161,8 +168,8 @@ def _failed(
     if on_error:
         on_error(error)
     else:
-        with contextlib.suppress(OSError):  # the terminal may have gone
-            print(harmless_lines(explanation), file=sys.stderr)
+        _print(explanation)
+    session.metrics.on_event = None  # it is printed, or for `on_error`
     session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
     exit_code = 2 if isinstance(error, ConfigError) else 1
     session.close("failed", exit_code, message)

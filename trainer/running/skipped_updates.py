@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...shared.errors import OperantError
+
 NUM_UPDATES, NUM_SKIPPED = "updates/count", "updates/skipped"
+
+
+class NothingLearnedError(OperantError):
+    """No update moved anything at the end of a run."""
 
 
 class SkippedUpdates:
@@ -19,6 +25,8 @@ class SkippedUpdates:
         self._per_iteration = updates_per_iteration
         self._before = num_updates, num_skipped
         self.num_updates = self.num_skipped = self.num_iterations = 0
+        self._moved_in = 0  # of those iterations, the last with an update that was not skipped
+        self._made_since = 0
         self._has_warned = False
 
     def warning(self, values: Mapping[str, float], iteration: int) -> str:
@@ -34,6 +42,9 @@ class SkippedUpdates:
         self.num_updates += made
         self.num_skipped += skipped
         self.num_iterations += 1
+        self._made_since += made
+        if skipped < made:
+            self._moved_in, self._made_since = self.num_iterations, 0
         if self._has_warned or not 0 < made <= skipped:
             return ""
         self._has_warned = True
@@ -48,3 +59,15 @@ class SkippedUpdates:
             "iterations were skipped, so little was learned: look for NaN and infinity in "
             "observations and rewards"
         )
+
+    def check_end(self) -> None:
+        """Raises NothingLearnedError where the last tenth of the iterations made updates and
+        skipped all of them.
+        """
+        num_still = self.num_iterations - self._moved_in
+        if self._made_since and 10 * num_still >= self.num_iterations:
+            raise NothingLearnedError(
+                f"nothing was learned in the last {num_still} of {self.num_iterations} iterations: "
+                f"all {self._made_since} updates were skipped; look for NaN, infinity and very "
+                "large numbers in observations and rewards"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import gymnasium
@@ -19,6 +20,7 @@ from operant.trainer.experiment.checkpoints import list_checkpoints, load_checkp
 from operant.trainer.machine.threads import Threads
 from operant.trainer.running.divergence import DivergedError, check_weights
 from operant.trainer.running.loop import train
+from operant.trainer.running.skipped_updates import NothingLearnedError
 
 
 class Bad(gymnasium.Env):
@@ -66,11 +68,12 @@ def register(monkeypatch):
     return register
 
 
-def train_on_bad(config, operant_pages, tmp_path):
+def train_on_bad(config, operant_pages, tmp_path, fails=""):
     """The page after a training, for reading."""
     metrics = metrics_of(config)
     page = MetricsWriter.create(operant_pages / "p", "run", metrics, publish_interval_s=1)
-    assert train(config, page, tmp_path)
+    with pytest.raises(NothingLearnedError, match=fails) if fails else contextlib.nullcontext():
+        train(config, page, tmp_path)
     return MetricsReader.attach(operant_pages / "p")
 
 
@@ -115,7 +118,10 @@ def test_iterations_that_learn_nothing_are_told_once_and_at_the_end(
         "ppo.num_minibatches=1", "ppo.num_epochs=3", "evaluation.every_iterations=0",
         "ppo.learning_rate=0.5",
     )  # fmt: skip
-    reader = train_on_bad(config, operant_pages, tmp_path)
+    reader = train_on_bad(
+        config, operant_pages, tmp_path, fails="nothing was learned in the last 5"
+    )
+    assert list_checkpoints(tmp_path)
     assert reader.read().metrics["updates/skipped"] == 15
     assert [event.text for event in reader.events() if event.level == "warning"] == [
         "iteration 1 learned nothing: 3 of its 3 updates were skipped",
@@ -136,7 +142,8 @@ def test_actions_that_may_be_no_numbers_are_told(operant_pages, tmp_path, regist
         "rollout_steps": 16, "total_env_steps": 160, "num_threads": 1,
         "evaluation": {"every_iterations": 0}, algorithm: section, **replay,
     })  # fmt: skip
-    reader = train_on_bad(config, operant_pages, tmp_path)
+    fails = "nothing was learned" if algorithm == "ppo" else ""
+    reader = train_on_bad(config, operant_pages, tmp_path, fails)
     told = (
         "an environment gave the observation nan (in step 10 of row 0 of the rollout), and may get "
         "actions that are nan for such observations; "

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from operant.trainer.running.skipped_updates import SkippedUpdates
+import contextlib
+import itertools
+
+import pytest
+
+from operant.trainer.running.skipped_updates import NothingLearnedError, SkippedUpdates
 
 
 def warnings_of(skipped: SkippedUpdates, rows: list[dict[str, float]], first: int = 1):
@@ -45,3 +50,26 @@ def test_metrics_without_a_count_of_skipped_updates_tell_nothing():
     skipped = SkippedUpdates(4)
     assert warnings_of(skipped, [{"loss/policy": 0.5}]) == []
     assert skipped.last_warning() == ""
+
+
+@pytest.mark.parametrize(("skipped_in_each", "learns"), [
+    ([4] * 10 + [4, 0], True),
+    ([0] * 20 + [4], True),
+    ([0] * 10 + [4], True),
+    ([0] * 9 + [4], False),
+    ([0] * 18 + [4] * 2, False),
+    ([4], False),
+])  # fmt: skip
+def test_a_run_whose_last_tenth_moved_nothing_fails(skipped_in_each, learns):
+    skipped = SkippedUpdates(updates_per_iteration=4)
+    for count in itertools.accumulate(skipped_in_each):
+        skipped.warning({"updates/skipped": count}, 1)
+    with contextlib.nullcontext() if learns else pytest.raises(NothingLearnedError):
+        skipped.check_end()
+
+
+def test_a_run_without_updates_at_its_end_does_not_fail():
+    skipped = SkippedUpdates(updates_per_iteration=0)
+    for _ in range(10):
+        skipped.warning({"updates/count": 0, "updates/skipped": 0}, 1)
+    skipped.check_end()

@@ -135,7 +135,7 @@ class Inspection:
             with self._telemetry.errors_as_events(Exception, what="no episode"):
                 with self._telemetry.stopwatch.phase("evaluate"):
                     path = recorder.record(self._experiment.policy, self._experiment.iteration)
-                self._telemetry.event("info", f"episode: {path.name}")
+                self._telemetry.event("debug", f"episode: {path.name}")
 
     def _weights(self) -> dict[str, float]:
         experiment = self._experiment
