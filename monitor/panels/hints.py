@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...shared import History, Metric
-from ...shared.page.events import Event
+from ...shared.page.events import RESUMED, Event
 from ..charts.ticks import Floats
 from ..runs.machine.tuning_advice import Knobs
 from ..runs.reading.run_view import RunView
@@ -18,10 +18,6 @@ from .publish_cost import first_single
 # What makes collecting faster leaves alone what is learned, so a hint pays early: from two thirds
 # on, collecting twice as fast is a run half as fast again.
 COLLECT_SHARE = 2 / 3
-# What makes learning faster costs some of it, or asks for another learning rate, and a healthy run
-# of a small environment on a processor learns for most of its time. From nine tenths on, half
-# the work is nearly twice the speed, and nothing else would be.
-LEARN_SHARE = 0.9
 # Nothing is learned in a pause, and a longer interval is free: half of the time is too much.
 PAUSE_SHARE = 0.5
 # NVML counts the time in which any kernel runs, however small, and graphs replayed one after the
@@ -76,18 +72,22 @@ def hints_in_words(view: RunView) -> list[str]:
 
 
 def newest_warning(events: Sequence[Event]) -> str:
-    """The text of the newest warning; empty where there is none."""
-    return next((event.text for event in reversed(events) if event.level == "warning"), "")
+    """The text of the newest warning since the run was last begun; empty where there is none."""
+    for event in reversed(events):
+        if event.level == "warning":
+            return event.text
+        if event.text.startswith(RESUMED):
+            break
+    return ""
 
 
 def hint_for(knobs: Knobs, shares: Shares, gpu_busy: float | None = None) -> Hint | None:
     """The hint that matters most, of those that have something to try: a pause, a GPU that waits,
     then what training does most. None where all is well.
     """
-    hints = (*_pause_hints(knobs, shares), _gpu_hint(knobs, shares, gpu_busy))
-    return next(
-        (hint for hint in (*hints, *_training_hints(knobs, shares)) if hint and hint.knob), None
-    )
+    training = (_gpu_hint(knobs, shares, gpu_busy), _collect_hint(knobs, shares))
+    hints = (*_pause_hints(knobs, shares), *training)
+    return next((hint for hint in hints if hint and hint.knob), None)
 
 
 def _pause_hints(knobs: Knobs, shares: Shares) -> list[Hint]:
@@ -114,16 +114,12 @@ def _gpu_hint(knobs: Knobs, shares: Shares, gpu_busy: float | None) -> Hint | No
     return Hint(f"the GPU is {percent}% busy{mostly}", f"GPU {percent}% busy", knob)
 
 
-def _training_hints(knobs: Knobs, shares: Shares) -> list[Hint]:
-    phases = (
-        ("collecting", shares.collect, COLLECT_SHARE, knobs.collect),
-        ("learning", shares.learn, LEARN_SHARE, knobs.learn),
-    )
-    return [
-        Hint(f"{doing} takes {share:.0%} of training", doing, knob)
-        for doing, share, least, knob in phases
-        if share >= least
-    ]
+def _collect_hint(knobs: Knobs, shares: Shares) -> Hint | None:
+    """Learning has no hint: only less of it is faster, and changes what is learned."""
+    if shares.collect < COLLECT_SHARE:
+        return None
+    doing = "collecting"
+    return Hint(f"{doing} takes {shares.collect:.0%} of training", doing, knobs.collect)
 
 
 def steady_shares(schema: Sequence[Metric], history: History) -> Shares:

@@ -10,6 +10,7 @@ from .header import padded
 from .layout import EVENT_BYTES, EVENT_COUNT_OFFSET, EVENT_HEAD_BYTES, EVENT_RECORD, Section
 
 Level = Literal["debug", "info", "warning", "error"]
+RESUMED = "resumed from iteration"  # how the event begins that a run goes on with
 LEVELS: tuple[Level, ...] = ("debug", "info", "warning", "error")
 
 _CRC_START = 12  # after the number and the CRC-32 itself

@@ -125,6 +125,13 @@ class TrainConfig(Section):
     total_env_steps: int = Field(
         500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
     )
+    schedule_env_steps: int | None = Field(
+        None,
+        ge=1,
+        le=10**15,
+        description="env steps after which all schedules are at their ends, where that is not "
+        "total_env_steps: a run that goes on for longer keeps them there",
+    )
     policy: PolicyConfig = PolicyConfig()
     normalization: NormalizationConfig = NormalizationConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
@@ -162,6 +169,11 @@ class TrainConfig(Section):
     @property
     def num_iterations(self) -> int:
         return -(-self.total_env_steps // self.rollout_size)
+
+    @property
+    def num_scheduled_iterations(self) -> int:
+        """Iterations after which all schedules are at their ends."""
+        return -(-(self.schedule_env_steps or self.total_env_steps) // self.rollout_size)
 
     @property
     def algorithm_section(self) -> Any:

@@ -209,7 +209,8 @@ class Experiment:
 
     @property
     def _progress_fraction(self) -> Any:
-        return self._num_learned / self.num_iterations
+        fraction = self._num_learned / self.config.num_scheduled_iterations
+        return fraction.clamp(max=1) if isinstance(fraction, Tensor) else min(fraction, 1.0)
 
     def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
         """Greedy episodes; waits for all that was started. `progress` is told how far they are."""

@@ -11,7 +11,10 @@ from ...shared import MetricsWriter
 from ...shared.page.requests import TakeRequest
 from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S
 from ...shared.text.short_numbers import short_number
+from ..algorithms.algorithm import epsilon_at, scheduled
 from ..config import TrainConfig
+from ..config.from_values import saved_config
+from ..config.sections.exploring import EpsilonGreedyConfig
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.states import broadcast_state
 from ..experiment.build import make_experiment
@@ -59,7 +62,7 @@ def train(
     metrics.phase("compiling")
     compiling = partial(metrics.phase, "compiling")
     with closing(make_experiment(config, compiling, ranks)) as experiment:
-        prepare(experiment, metrics, resume_from)
+        prepare(experiment, config, metrics, resume_from)
         intervals = Intervals(config, experiment, take_request)
         telemetry = telemetry_of(experiment, metrics, intervals, report)
         telemetry.callbacks = callbacks if callbacks else None
@@ -126,7 +129,12 @@ def train(
         return experiment.is_complete
 
 
-def prepare(experiment: Experiment, metrics: MetricsWriter, resume_from: Checkpoint | None) -> None:
+def prepare(
+    experiment: Experiment,
+    config: TrainConfig,
+    metrics: MetricsWriter,
+    resume_from: Checkpoint | None,
+) -> None:
     """All that comes before the first iteration."""
     experiment.compile(partial(metrics.phase, "compiling"))
     broadcast_state(experiment.ranks, vars(resume_from) if resume_from else None)
@@ -134,6 +142,40 @@ def prepare(experiment: Experiment, metrics: MetricsWriter, resume_from: Checkpo
         metrics.phase("restoring")
         with restoring(resume_from.state, experiment.state_dict):
             experiment.load_state_dict(resume_from.state, resume_from.iteration)
+        if text := moved_schedules(saved_config(resume_from.config), config, resume_from.iteration):
+            metrics.event("warning", text)
+
+
+def moved_schedules(before: TrainConfig, now: TrainConfig, iteration: int) -> str:
+    """What the schedules of a run are at after `iteration`, where it goes on with another number of
+    env steps than `before`, and how they stay as they were; empty where nothing moves.
+    """
+    values = [scheduled_values(config, iteration) for config in (before, now)]
+    moved = [
+        f"{key} goes from {short_number(old)} to {short_number(new)}"
+        for (key, old), new in zip(values[0].items(), values[1].values(), strict=True)
+        if old != new
+    ]
+    if not moved:
+        return ""
+    kept = before.schedule_env_steps or before.total_env_steps
+    return f"{', '.join(moved)}; with schedule_env_steps = {kept} schedules stay as they were"
+
+
+def scheduled_values(config: TrainConfig, iteration: int) -> dict[str, float]:
+    """The values of a run's schedules after `iteration`, by their keys."""
+    section = config.algorithm_section
+    fraction = min(iteration / config.num_scheduled_iterations, 1.0)
+    values = {}
+    for key in ("learning_rate", "clip_coef", "entropy_coef"):
+        schedule = getattr(section, f"{key.removesuffix('_coef')}_schedule", "constant")
+        if schedule != "constant":
+            values[f"{config.base_algorithm}.{key}"] = scheduled(
+                getattr(section, key), schedule, fraction
+            )
+    if isinstance(section, EpsilonGreedyConfig):
+        values["exploration/epsilon"] = epsilon_at(section, fraction)
+    return values
 
 
 def telemetry_of(

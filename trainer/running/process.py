@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...shared.errors import ConfigError, OperantError, text_of
-from ...shared.page.events import Level
+from ...shared.page.events import RESUMED, Level
 from ...shared.page.requests import STOP_REASON, TakeRequest
 from ...shared.page.writer import OnPhase
 from ...shared.processes.lock import RunLock
@@ -109,7 +109,7 @@ def run_training(
         if resume_publish is not None:
             warn = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
-            session.metrics.event("info", f"resumed from iteration {checkpoint.iteration}")
+            session.metrics.event("info", f"{RESUMED} {checkpoint.iteration}")
 
         def check_waiting() -> bool:
             check_others()

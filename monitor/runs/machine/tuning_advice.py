@@ -8,19 +8,19 @@ from typing import Any
 
 WORKERS = "set workers.num_workers=auto"
 AUTOTUNE = "run operant autotune CONFIG"
-MORE_ENVS = "raise num_envs"
+CHANGES = " (changes learning)"  # a hint for speed says so
+MORE_ENVS = f"raise num_envs{CHANGES}"
 _UNITS = ("every_iterations", "every_env_steps", "every_s")
 
 
 @dataclass(frozen=True)
 class Knobs:
-    """What to do where collecting, learning, evaluating or saving takes too long, or where a GPU
-    waits; each a few words with a key of the configuration, empty where nothing is known.
+    """What to do where collecting, evaluating or saving takes too long, or where a GPU waits; each
+    a few words with a key of the configuration, empty where nothing is known.
     """
 
     is_on_gpu: bool = False
     collect: str = ""
-    learn: str = ""
     learn_on_idle_gpu: str = ""
     idle_gpu: str = ""
     evaluate: str = ""
@@ -38,7 +38,6 @@ def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
     return Knobs(
         is_on_gpu,
         collect=_collect(manifest, config),
-        learn=_learn(algorithm, section),
         learn_on_idle_gpu=_learn_on_idle_gpu(algorithm, section),
         idle_gpu=MORE_ENVS,
         evaluate=_interval(config, "evaluation"),
@@ -56,21 +55,11 @@ def _collect(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     return AUTOTUNE
 
 
-def _learn(algorithm: str, section: Mapping[str, Any]) -> str:
-    """Where what learns is busy all the time, only less work is faster. From replay it always is,
-    and how often is what a run was set up for.
-    """
-    for key in ("num_epochs", "num_minibatches"):
-        if _number(section, key) > 1:
-            return f"lower {algorithm}.{key}"
-    return ""
-
-
 def _learn_on_idle_gpu(algorithm: str, section: Mapping[str, Any]) -> str:
     """Where a GPU waits while it learns, more work at once is."""
     if _number(section, "num_minibatches") > 1:
-        return f"lower {algorithm}.num_minibatches"
-    return f"raise {algorithm}.batch_size" if _number(section, "batch_size") else ""
+        return f"lower {algorithm}.num_minibatches{CHANGES}"
+    return f"raise {algorithm}.batch_size{CHANGES}" if _number(section, "batch_size") else ""
 
 
 def _interval(config: Mapping[str, Any], table: str) -> str:

@@ -13,7 +13,6 @@ from views import make_history, make_view, texts
 from operant.monitor.panels.hints import (
     COLLECT_SHARE,
     GPU_BUSY,
-    LEARN_SHARE,
     LEAST_ITERATIONS,
     NUM_PAUSES,
     PAUSE_SHARE,
@@ -21,20 +20,22 @@ from operant.monitor.panels.hints import (
     Shares,
     hint_for,
     hint_of,
+    hints_in_words,
+    newest_warning,
     steady_shares,
 )
 from operant.monitor.runs.machine.tuning_advice import Knobs
 from operant.monitor.runs.reading.run_view import RunView
 from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared import Metric
+from operant.shared.page.events import Event
 
 PHASES = ("collect", "learn", "evaluate", "checkpoint", "publish", "other")
 SCHEMA = tuple(Metric(f"time/{name}_s") for name in (*PHASES, "inference"))
 KNOBS = Knobs(
     collect="run operant autotune CONFIG",
-    learn="lower ppo.num_epochs",
-    learn_on_idle_gpu="lower ppo.num_minibatches",
-    idle_gpu="raise num_envs",
+    learn_on_idle_gpu="lower ppo.num_minibatches (changes learning)",
+    idle_gpu="raise num_envs (changes learning)",
     evaluate="raise evaluation.every_iterations",
     checkpoint="raise checkpoint.every_iterations",
 )
@@ -63,23 +64,22 @@ def every(num_rows: int, interval: int, seconds: float) -> np.ndarray:
     [
         (Shares(0.82, 0.18), KNOBS, None,
          "collecting takes 82% of training: run operant autotune CONFIG"),
-        (Shares(0.05, 0.95), KNOBS, None, "learning takes 95% of training: lower ppo.num_epochs"),
         (Shares(0.1, 0.9, evaluate=0.6), KNOBS, None,
          "evaluating takes 60% of the time: raise evaluation.every_iterations"),
         (Shares(0.1, 0.9, 0.1, 0.7), KNOBS, None,
          "saving takes 70% of the time: raise checkpoint.every_iterations"),
         (Shares(0.3, 0.7), ON_GPU, 0.456,
-         "the GPU is 45% busy, mostly learning: lower ppo.num_minibatches"),
-        (Shares(0.7, 0.3), ON_GPU, 0.5, "the GPU is 50% busy, mostly collecting: raise num_envs"),
-        (Shares(0.3, 0.3), ON_GPU, 0.5, "the GPU is 50% busy: raise num_envs"),
-        (Shares(0.05, 0.95), ON_GPU, 0.97, "learning takes 95% of training: lower ppo.num_epochs"),
+         "the GPU is 45% busy, mostly learning: lower ppo.num_minibatches (changes learning)"),
+        (Shares(0.7, 0.3), ON_GPU, 0.5,
+         "the GPU is 50% busy, mostly collecting: raise num_envs (changes learning)"),
+        (Shares(0.3, 0.3), ON_GPU, 0.5, "the GPU is 50% busy: raise num_envs (changes learning)"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_what(shares, knobs, gpu_busy, words):
     assert hint_for(knobs, shares, gpu_busy).in_words() == words
 
 
-@pytest.mark.parametrize("shares", [Shares(0.2, 0.8), Shares(0.5, 0.5), Shares(0.1, 0.88)])
+@pytest.mark.parametrize("shares", [Shares(0.2, 0.8), Shares(0.5, 0.5), Shares(0.02, 0.98)])
 def test_a_run_as_most_are_has_none(shares):
     assert hint_for(KNOBS, shares) is None
     assert hint_for(ON_GPU, shares, 0.95) is None
@@ -93,7 +93,6 @@ def test_there_is_a_hint_only_where_a_bound_is_passed_and_something_can_be_tried
     gpu_waits = knobs.is_on_gpu and gpu is not None and gpu < GPU_BUSY
     passed = (
         shares.collect >= COLLECT_SHARE,
-        shares.learn >= LEARN_SHARE,
         max(shares.evaluate, shares.checkpoint) >= PAUSE_SHARE,
         gpu_waits,
     )
@@ -155,6 +154,18 @@ def test_pauses_count_once_there_were_several():
 
     assert words(NUM_PAUSES - 1) is None
     assert words(NUM_PAUSES) == "evaluating"  # 10 s of evaluation to 20 * 0.4 s of training
+
+
+def test_the_newest_warning_since_the_run_was_begun_is_a_hint():
+    def event(level: str, text: str) -> Event:
+        return Event(1, 0, level, text)
+
+    learned_nothing, slow = event("warning", "all updates were skipped"), event("info", "saved")
+    assert newest_warning([learned_nothing, slow]) == "all updates were skipped"
+    assert newest_warning([learned_nothing, event("info", "resumed from iteration 3"), slow]) == ""
+    view = replace(view_of(collect=0.9, learn=0.1), events=(learned_nothing,))
+    assert hints_in_words(view)[0] == "all updates were skipped"
+    assert hints_in_words(view)[1].startswith("collecting takes 90% of training")
 
 
 @pytest.mark.parametrize("state", ["stalled", "crashed", "failed"])

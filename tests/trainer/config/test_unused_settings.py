@@ -35,6 +35,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str] | None] = {
     "overlap": (CART_POLE_PQN, ("overlap=true",), "only ppo has one"),
     "compile": (CART_POLE_DQN, ("compile=true",), "only ppo and pqn are compiled"),
     "total_env_steps": None,
+    "schedule_env_steps": None,
     "policy.encoder": (TINYPHYSICS, ("policy.encoder=a:Net",), "steered by a plain network"),
     "policy.hidden_sizes": None,
     "policy.activation": (

@@ -59,7 +59,7 @@ def test_what_a_terminal_obeys_is_not_printed_with_a_traceback(failed):
     assert printed.count("\n") > 3  # its lines stay apart
 
 
-@pytest.mark.parametrize(("total_env_steps", "is_told"), [(900, True), (1_000, False)])
+@pytest.mark.parametrize(("total_env_steps", "is_told"), [(900, True), (2_500, False)])
 def test_a_run_shorter_than_its_warm_up_says_that_it_learns_nothing(
     total_env_steps, is_told, monkeypatch, capsys
 ):
@@ -76,4 +76,4 @@ def test_a_run_shorter_than_its_warm_up_says_that_it_learns_nothing(
         "dqn.warmup_env_steps = 1000"
     )
     assert told == ([("warning", text)] if is_told else [])
-    assert capsys.readouterr().err == (f"operant: {text}\n" if is_told else "")
+    assert capsys.readouterr().err == (f"operant: warning: {text}\n" if is_told else "")

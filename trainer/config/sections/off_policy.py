@@ -133,11 +133,23 @@ class OffPolicyConfig(EpsilonGreedyConfig):
     def warnings(self, config: TrainConfig) -> tuple[str, ...]:
         num_env_steps = config.num_iterations * config.rollout_size
         if num_env_steps >= self.warmup_env_steps:
-            return ()
+            return self._exploration_warnings(config)
         return (
             f"this run learns nothing: it ends after {num_env_steps} env steps, and the first "
             f"update comes after {config.base_algorithm}.warmup_env_steps = "
             f"{self.warmup_env_steps}",
+        )
+
+    def _exploration_warnings(self, config: TrainConfig) -> tuple[str, ...]:
+        """What of epsilon's fall happens in the warm-up, where all actions are random anyway."""
+        name = config.base_algorithm
+        end = self.epsilon_fraction * config.num_scheduled_iterations * config.rollout_size
+        if self.epsilon_start == self.epsilon_end or end > self.warmup_env_steps:
+            return ()
+        return (
+            f"{name}.epsilon_start and {name}.epsilon_fraction change nothing: epsilon is "
+            f"{name}.epsilon_end = {self.epsilon_end:g} after {end:.0f} env steps, and all actions "
+            f"are random up to {name}.warmup_env_steps = {self.warmup_env_steps}",
         )
 
     def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operant.monitor.runs.machine.tuning_advice import AUTOTUNE, Knobs, knobs_of
+from operant.monitor.runs.machine.tuning_advice import (
+    AUTOTUNE,
+    CHANGES,
+    MORE_ENVS,
+    Knobs,
+    knobs_of,
+)
 from operant.monitor.runs.reading.run_description import RecordedManifest
 from operant.shared.runs.run_folder import create_run
 from operant.trainer.config.files import load_config, preset_names
@@ -35,6 +41,7 @@ def test_every_knob_is_a_key_of_the_run_or_a_command(preset):
     keys = flat_keys(load_config(preset).model_dump(mode="json"))
     told = dataclasses.asdict(knobs(preset))
     for words in filter(None, map(str, list(told.values())[1:])):
+        words = words.removesuffix(CHANGES)
         key = re.sub(r"^(raise|lower|set) ", "", words).partition("=")[0]
         assert words == AUTOTUNE or key in keys, words
         assert len(words) <= 36  # what a pane of a terminal of 80 columns holds
@@ -45,7 +52,7 @@ def test_every_knob_is_a_key_of_the_run_or_a_command(preset):
     [
         ((), AUTOTUNE),
         (("env=native:my:make", "num_envs=16"), "set workers.num_workers=auto"),
-        (("env=native:my:make", "num_envs=1"), "raise num_envs"),
+        (("env=native:my:make", "num_envs=1"), MORE_ENVS),
         (("env=native:my:make", "num_envs=16", "workers.num_workers=auto"), AUTOTUNE),
         (("env=native:my:make", "num_envs=16", "workers.num_workers=2"), AUTOTUNE),
     ],
@@ -71,17 +78,10 @@ def test_an_environment_that_steps_itself_has_no_use_for_workers():
     assert knobs_of({"config": config, "stepped_by": "workers"}).collect.startswith("set workers")
 
 
-def test_what_makes_learning_faster():
-    assert knobs().learn == "lower ppo.num_epochs"
-    assert knobs("cart_pole_ppo", "ppo.num_epochs=1").learn == "lower ppo.num_minibatches"
-    assert knobs("pendulum_sac").learn == ""
-    one = knobs("cart_pole_ppo", "ppo.num_epochs=1", "ppo.num_minibatches=1")
-    assert (one.learn, one.learn_on_idle_gpu) == ("", "")
-
-
-def test_what_keeps_a_gpu_busy_while_it_learns():
-    assert knobs().learn_on_idle_gpu == "lower ppo.num_minibatches"
-    assert knobs("pendulum_sac").learn_on_idle_gpu == "raise sac.batch_size"
+def test_what_keeps_a_gpu_busy_while_it_learns_changes_what_is_learned():
+    assert knobs().learn_on_idle_gpu == "lower ppo.num_minibatches (changes learning)"
+    assert knobs("pendulum_sac").learn_on_idle_gpu == "raise sac.batch_size (changes learning)"
+    assert knobs("cart_pole_ppo", "ppo.num_minibatches=1").learn_on_idle_gpu == ""
 
 
 def test_an_interval_is_raised_in_its_own_unit():
