@@ -18,6 +18,8 @@ from .accepted import unknown_keywords
 from .media_folder import MAX_FILE_BYTES, MediaFolder, NoRoomForMediaError
 from .pictures import array_of, picture_bytes, video_bytes
 
+NO_VALUES = "no finite values"
+
 # Writes one file: what it shows, its ending, its bytes.
 WriteFile = Callable[[str, str, bytes], Any]
 
@@ -36,6 +38,10 @@ class Media:
     def numbers(self) -> Mapping[str, float]:
         """What becomes metrics, below the name that it is logged under."""
         return {}
+
+    def what_is_missing(self) -> str:
+        """What of the data the numbers leave out; empty where they have all of it."""
+        return ""
 
     def write(self, name: str, write_file: WriteFile) -> None:
         """Write the files. Raises ValueError or OSError for what cannot be one."""
@@ -98,6 +104,11 @@ class Histogram(Media):
             counts, edges = self.np_histogram[:2]
             return quantiles_of_buckets(counts, edges)
         return quantiles_of(array_of(self.data))
+
+    def what_is_missing(self) -> str:
+        if self.np_histogram is not None:
+            return "" if self.numbers() else NO_VALUES
+        return not_finite_in_words(array_of(self.data))
 
     def write(self, name: str, write_file: WriteFile) -> None:
         """There is no file: the metrics are all."""
@@ -196,6 +207,7 @@ class KeptObjects:
             try:
                 media.write(name, lambda *file, kind=media.kind: self._write(kind, step, *file))
                 numbers |= {f"{name}/{key}": number for key, number in media.numbers().items()}
+                self._say_missing(name, media.what_is_missing())
             except NoRoomForMediaError as error:
                 self._warn("media room", f"'{name}' and more are not kept: {error}")
             except Exception as error:  # whatever a foreign object or a disk raises
@@ -211,6 +223,7 @@ class KeptObjects:
             values = array_of(value)
             if values.ndim or not _finite(values).size:  # a single masked one is nothing
                 found = quantiles_of(values)
+                self._say_missing(name, not_finite_in_words(values))
                 return {f"{name}/{key}": number for key, number in found.items()}
         except Exception:
             pass
@@ -218,6 +231,10 @@ class KeptObjects:
             name, f"'{name}' is no number, but of type {type(value).__name__}: it is not kept"
         )
         return {}
+
+    def _say_missing(self, name: str, text: str) -> None:
+        if text:
+            self._warn(f"finite {name}", f"'{name}': {text}")
 
 
 def _as_media(name: str, value: Any) -> Iterator[tuple[str, Media]]:
@@ -281,19 +298,39 @@ def quantiles_of(values: Any) -> dict[str, float]:
     import numpy as np
 
     numbers = _finite(values)
-    with np.errstate(over="ignore"):  # between the largest numbers of both signs
-        return _named(np.percentile(numbers, list(QUANTILES.values()))) if numbers.size else {}
+    if not numbers.size:
+        return {}
+    # Half of each: the distance between the largest numbers of both signs is no number.
+    scale = 2.0 if np.abs(numbers).max() > np.finfo(np.float64).max / 2 else 1.0
+    return _named(scale * np.percentile(numbers / scale, list(QUANTILES.values())))
+
+
+def not_finite_in_words(values: Any) -> str:
+    """How many of `values`, of any shape, are not finite; empty where all are."""
+    numbers = _numbers(values)
+    num_finite = _finite(values).size
+    if not num_finite:
+        return NO_VALUES
+    num_others = numbers.size - num_finite
+    return f"{num_others} of {numbers.size} values are not finite" if num_others else ""
 
 
 def _finite(values: Any) -> Any:
     """The finite numbers among `values`, of any shape, as [V]; masked values are left out."""
     import numpy as np
 
+    numbers = _numbers(values)
+    return numbers[np.isfinite(numbers)]
+
+
+def _numbers(values: Any) -> Any:
+    """`values`, of any shape, as [V]; masked values are left out."""
+    import numpy as np
+
     if isinstance(values, np.ma.MaskedArray):
         values = values.compressed()
     with np.errstate(over="ignore"):  # of longer floats: infinity is left out as any other
-        numbers = np.asarray(values, dtype=np.float64).ravel()
-    return numbers[np.isfinite(numbers)]
+        return np.asarray(values, dtype=np.float64).ravel()
 
 
 def quantiles_of_buckets(counts: Any, edges: Any) -> dict[str, float]:
@@ -308,6 +345,8 @@ def quantiles_of_buckets(counts: Any, edges: Any) -> dict[str, float]:
     edges = np.asarray(edges, dtype=np.float64).ravel()
     if edges.size != counts.size + 1 or (counts < 0).any():
         raise ValueError(f"{counts.size} counts do not fit {edges.size} edges")
+    if not (np.isfinite(counts).all() and np.isfinite(edges).all()):
+        raise ValueError("counts and edges must be finite")
     if not counts.sum():
         return {}
     below = np.concatenate([[0.0], np.cumsum(counts)])

@@ -13,7 +13,7 @@ import pytest
 
 import operant
 from operant.shared.integrations import media_folder
-from operant.shared.integrations.media import quantiles_of_buckets
+from operant.shared.integrations.media import quantiles_of, quantiles_of_buckets
 from operant.shared.integrations.media_folder import MediaFolder, NoRoomForMediaError
 from operant.shared.integrations.pictures import picture_bytes, video_bytes
 
@@ -65,6 +65,33 @@ def test_quantiles_of_buckets_are_spread_evenly_within_them():
     found = quantiles_of_buckets([100, 0, 100], [0.0, 1.0, 9.0, 10.0])
     assert found == pytest.approx({"p05": 0.1, "p25": 0.5, "p50": 9.0, "p75": 9.5, "p95": 9.9})
     assert quantiles_of_buckets([0, 0], [0, 1, 2]) == {}
+    with pytest.raises(ValueError, match="must be finite"):
+        quantiles_of_buckets([1, 1], [0, float("nan"), 2])
+
+
+def test_quantiles_of_the_largest_numbers_are_finite():
+    found = quantiles_of([-1.7e308, 1.7e308])
+    assert found["p50"] == 0
+    assert found["p95"] == pytest.approx(0.9 * 1.7e308, rel=1e-9)
+    assert quantiles_of([-1e-308, 1e-308])["p95"] == pytest.approx(0.9e-308)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1.0, float("nan"), 3.0], "1 of 3 values are not finite"),
+        ([float("nan"), float("inf")], "no finite values"),
+        ([], "no finite values"),
+        ([1.0, 2.0], ""),
+    ],
+)
+def test_what_a_histogram_leaves_out_is_said_once_by_an_event(values, said, seen):
+    run = operant.init()
+    for _ in range(2):
+        run.log({"weights": operant.Histogram(values)})
+        run.log({"array": np.array(values)})
+    events = [event.text for event in seen.events if "finite" in event.text]
+    assert events == ([f"'weights': {said}", f"'array': {said}"] if said else [])
 
 
 @pytest.mark.parametrize(
