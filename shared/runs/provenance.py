@@ -94,7 +94,10 @@ def _diff() -> str | None:
     if "not a git repository" in commit.error:
         return None
     changes = commit
-    if not commit.error:
+    programs = _git("config", "--show-scope", "--get-regexp", r"^filter\.", until_s=until_s)
+    if re.search(r"^(local|worktree)\t", programs.text, re.MULTILINE):
+        changes = _Answer("", "the configuration of this repository names filters, programs to run")
+    elif not commit.error:
         # Whatever the user's settings are, and without the programs that they name.
         changes = _git(
             *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/"),
@@ -127,8 +130,12 @@ def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _A
     """The whole lines among the first `max_bytes` of git's answer."""
     settings = ("core.fsmonitor=false", "core.quotePath=false", "diff.relative=false")
     command = ["git", *(part for setting in settings for part in ("-c", setting)), *arguments]
-    # English errors, and no lock that another git would wait for.
-    env = {**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    # English errors, no lock that another git would wait for, and nothing fetched, which runs
+    # programs that the repository names.
+    env = {
+        **os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+    }  # fmt: skip
     try:
         process = subprocess.Popen(
             command,

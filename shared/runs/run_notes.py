@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ import tomli_w
 from ..errors import RunFolderError, UsageError
 from ..text.harmless import harmless_toml, one_line
 from .owners import open_folder, this_user
-from .small_file import read_small, read_toml, write_whole
+from .small_file import read_small, read_toml, toml_table, write_whole
 
 NOTES_FILE, MANIFEST_FILE = "notes.toml", "run.toml"
 MAX_NOTES_BYTES, MAX_MANIFEST_BYTES = 1 << 16, 1 << 20
@@ -184,7 +183,7 @@ def _told_by_run(folder: Path) -> dict[str, Any]:
         data = read_small(folder / MANIFEST_FILE, MAX_MANIFEST_BYTES, folder)
         if b"tags = " not in data and b"notes = " not in data:
             return {}
-        values = tomllib.loads(data.decode("utf-8"))
+        values = toml_table(data.decode("utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     return {

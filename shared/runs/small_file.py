@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Callable, Iterable
@@ -16,6 +17,9 @@ from ..text.plain_values import MAX_INTEGER_BITS
 from .owners import opened_parent
 
 MAX_DEPTH = 64  # of tables and lists within each other
+
+_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
+_LONG_KEY = re.compile(r"(?:\.[^.,=\[\]{}\n]*){100}")
 
 Parsed = TypeVar("Parsed")
 
@@ -103,7 +107,16 @@ def read_toml(path: Path, limit_bytes: int, beneath: Path | None = None) -> dict
     UTF-8, nests deeper than `MAX_DEPTH` or holds a whole number that no float could stand for.
     """
     text = read_small(path, limit_bytes, beneath).decode("utf-8")
-    return bounded(lambda: tomllib.loads(text))
+    return bounded(lambda: toml_table(text))
+
+
+def toml_table(text: str) -> dict[str, Any]:
+    """The table in a TOML text. Raises ValueError where it is none, or has a key of more than 100
+    parts: to read one takes memory with the square of their number.
+    """
+    if _LONG_KEY.search(_QUOTED.sub("", text)):
+        raise ValueError("a key has more than 100 parts")
+    return tomllib.loads(text)
 
 
 def read_json(path: Path, limit_bytes: int, beneath: Path | None = None) -> Any:

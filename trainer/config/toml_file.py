@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import configs
 from ...shared.errors import ConfigError
-from ...shared.runs.small_file import read_small
+from ...shared.runs.small_file import read_small, toml_table
 
 PRESET_FOLDER = Path(configs.__file__).parent
 MOST_BYTES = 2**20
@@ -19,7 +19,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     text = ""
     try:
         text = read_small(path, MOST_BYTES).decode()
-        return tomllib.loads(text)
+        return toml_table(text)
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -29,5 +29,5 @@ def read_toml(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         where = f"at line {len(text.splitlines())}, the last"
         raise ConfigError(f"{path}: {error}".replace("at end of document", where)) from None
-    except ValueError as error:  # of a number with thousands of digits
+    except ValueError as error:  # of a number with thousands of digits, or a key of as many parts
         raise ConfigError(f"{path}: {error}") from None

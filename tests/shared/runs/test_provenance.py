@@ -76,6 +76,28 @@ def test_a_users_own_settings_of_diffs_run_no_program_and_change_nothing(reposit
     assert not ran.exists()
 
 
+def test_no_filter_that_a_repository_brings_is_run(repository):
+    (repository / ".gitattributes").write_text("*.py filter=own\n")
+    git("config", "filter.own.clean", f"touch {repository / 'ran'}; cat")
+    (repository / "train.py").write_text("a = 1\nb = 3\n")
+    assert diff().startswith("# not known: the configuration of this repository names filters")
+    assert not (repository / "ran").exists()
+
+
+def test_nothing_is_fetched_by_a_program_that_a_repository_brings(
+    repository, tmp_path, monkeypatch
+):
+    git("config", "uploadpack.allowFilter", "true")
+    part, ran = tmp_path / "part", tmp_path / "ran"
+    source = f"file://{repository}"
+    git("clone", "-q", "--no-checkout", "--filter=blob:none", source, str(part))
+    monkeypatch.chdir(part)
+    git("config", "remote.origin.uploadpack", f"touch {ran}; git-upload-pack")
+    (part / "train.py").write_text("a = 1\nb = 3\n")
+    assert diff().startswith("# ")
+    assert not ran.exists()
+
+
 def test_secrets_are_not_in_the_diff(repository):
     (repository / "train.py").write_text('a = 1\napi_key = "XXX XXX"\nurl = "https://me:XXX@x"\n')
     kept = diff()

@@ -70,6 +70,18 @@ def test_a_number_that_raises_wherever_it_is_looked_at_is_refused(tmp_path, form
     assert Run(tmp_path).manifest()
 
 
+def test_a_key_of_ever_so_many_parts_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "run.toml"
+    for key in (".".join("a" * 20_000), '"a" . ' * 200 + "b", "x = {" + ".".join("a" * 200)):
+        path.write_text(f"{key} = 1\n")
+        with pytest.raises(ValueError, match="more than 100 parts"):
+            read_toml(path, 1 << 20)
+    text = ".".join("a" * 300)
+    numbers = [0.5] * 300
+    path.write_text(f"a.b.c = '{text}'\nb = \"{text}\"\nc = {numbers}\n")
+    assert read_toml(path, 1 << 20) == {"a": {"b": {"c": text}}, "b": text, "c": numbers}
+
+
 def test_of_json_likewise(tmp_path):
     path = tmp_path / "table.json"
     path.write_text(f'{{"a": [{10**400}]}}')
