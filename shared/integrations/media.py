@@ -223,7 +223,8 @@ class KeptObjects:
             values = array_of(value)
             if values.ndim or not _finite(values).size:  # a single masked one is nothing
                 found = quantiles_of(values)
-                self._say_missing(name, not_finite_in_words(values))
+                if _numbers(values).size:  # what is masked is no mistake
+                    self._say_missing(name, not_finite_in_words(values))
                 return {f"{name}/{key}": number for key, number in found.items()}
         except Exception:
             pass

@@ -12,6 +12,7 @@ import os
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from types import TracebackType
@@ -171,6 +172,10 @@ class TrackedRun:
         self._iteration, self._step = iteration, step
         self._is_step_over = step >= 0  # what comes without a step belongs to the next
         self._lock = threading.RLock()  # a signal's handler may end the run in the middle of a log
+        self._logs: deque[tuple[Any, Any, Any]] = (
+            deque()
+        )  # under way, and of handlers in its middle
+        self._is_logging = False
         self._pid = os.getpid()
         self._is_open = session is not None
         self._pending: dict[str, float] = {}
@@ -237,21 +242,15 @@ class TrackedRun:
             return
         process_end.go_on()
         with self._lock:
-            values = self._flat(data)
-            if step is not None:
-                self._advance(step)
-            elif self._is_step_over:
-                self._advance(min(self._step + 1, MAX_STEP))
-            if any(name in self._pending for name, _ in values):
-                self._publish()
-            if not self._pending:
-                self._pending_since_s = time.monotonic()
-            self._take(values)
-            if is_true(commit) or (commit is None and step is None):
-                self._publish()
-                self._is_step_over = self._step >= 0
-            elif self._pending:
-                self._publish_soon()
+            self._logs.append((data, step, commit))
+            if self._is_logging:  # a signal's handler, whose row comes next
+                return
+            self._is_logging = True
+            try:
+                while self._logs:
+                    self._log(*self._logs.popleft())
+            finally:
+                self._is_logging = False
 
     @never_raises()
     def event(self, level: Level, text: str) -> None:
@@ -268,7 +267,7 @@ class TrackedRun:
         """Publish what still waits for more values of its step."""
         if self.is_open:
             with self._lock:
-                if self._pending:
+                if self._pending and not self._is_logging:
                     self._publish()
 
     @never_raises()
@@ -389,6 +388,23 @@ class TrackedRun:
         if number != self._step and self._pending:
             self._publish()
         self._step, self._is_step_over = number, False
+
+    def _log(self, data: Any, step: Any, commit: Any) -> None:
+        values = self._flat(data)
+        if step is not None:
+            self._advance(step)
+        elif self._is_step_over:
+            self._advance(min(self._step + 1, MAX_STEP))
+        if any(name in self._pending for name, _ in values):
+            self._publish()
+        if not self._pending:
+            self._pending_since_s = time.monotonic()
+        self._take(values)
+        if is_true(commit) or (commit is None and step is None):
+            self._publish()
+            self._is_step_over = self._step >= 0
+        elif self._pending:
+            self._publish_soon()
 
     def _publish(self) -> None:
         self._iteration += 1

@@ -5,6 +5,7 @@ plain script. What differs, and what is accepted without effect: `docs/your-own-
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +40,9 @@ _VARIABLES = {
     "job_type": "WANDB_JOB_TYPE",
     "notes": "WANDB_NOTES",
 }
+
+# Threads that call `init` at once share a run, as calls one after the other do.
+_beginning = threading.RLock()
 
 Reinit = Literal["default", "return_previous", "finish_previous", "create_new"] | bool | None
 
@@ -110,36 +114,39 @@ def init(
     odd, or cannot be written, is warned of.
     """
     _check(accepted, mode)
-    former = open_run()
-    if former:
-        if reinit in (None, False, "default", "return_previous"):
-            return former
-        if reinit in (True, "finish_previous"):
-            former.finish()
-    arguments = {
-        "project": project, "name": name, "entity": entity, "group": group, "job_type": job_type,
-        "tags": tags, "notes": notes, "config": config, "id": id,
-    }  # fmt: skip
-    arguments |= _by_position(positional)
-    # A stand-in, such as that of `wandb.util.generate_id()`, says nothing.
-    arguments = {k: None if isinstance(v, Accepted) else v for k, v in arguments.items()}
-    details = _details(arguments)
-    name = arguments["name"] or os.environ.get("WANDB_NAME")
-    wanted = Wanted(
-        name=text_of(name or details.get("project") or script_name()),
-        details=details,
-        config=_config(arguments["config"]),
-        id=arguments["id"],
-        resume=_resume(resume),
-        publish_interval_s=publish_interval_s,
-        max_metrics=max_metrics,
-        console=console,
-    )
-    begun = None
-    if _is_disabled(mode):
-        begun = LoggedRun(None, {"name": wanted.name, **wanted.details, "config": wanted.config})
-    begun = begun or begin_run(LoggedRun, wanted)
-    _make_current(begun)
+    with _beginning:
+        former = open_run()
+        if former:
+            if reinit in (None, False, "default", "return_previous"):
+                return former
+            if reinit in (True, "finish_previous"):
+                former.finish()
+        arguments = {
+            "project": project, "name": name, "entity": entity, "group": group,
+            "job_type": job_type, "tags": tags, "notes": notes, "config": config, "id": id,
+        }  # fmt: skip
+        arguments |= _by_position(positional)
+        # A stand-in, such as that of `wandb.util.generate_id()`, says nothing.
+        arguments = {k: None if isinstance(v, Accepted) else v for k, v in arguments.items()}
+        details = _details(arguments)
+        name = arguments["name"] or os.environ.get("WANDB_NAME")
+        wanted = Wanted(
+            name=text_of(name or details.get("project") or script_name()),
+            details=details,
+            config=_config(arguments["config"]),
+            id=arguments["id"],
+            resume=_resume(resume),
+            publish_interval_s=publish_interval_s,
+            max_metrics=max_metrics,
+            console=console,
+        )
+        begun = None
+        if _is_disabled(mode):
+            begun = LoggedRun(
+                None, {"name": wanted.name, **wanted.details, "config": wanted.config}
+            )
+        begun = begun or begin_run(LoggedRun, wanted)
+        _make_current(begun)
     if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
         from .tensorboard_events import follow
 

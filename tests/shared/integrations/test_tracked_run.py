@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
@@ -324,3 +325,32 @@ def test_an_ended_run_that_somebody_keeps_holds_no_memory_of_its_page():
 def pages_held() -> set[str]:
     """Of this process, by the kernel."""
     return {line for line in Path("/proc/self/maps").read_text().splitlines() if ".page" in line}
+
+
+def test_what_a_signals_handler_logs_in_the_middle_of_a_log_is_the_next_row(seen):
+    run = operant.init()
+    publish = run._session.metrics.publish
+
+    def interrupted(*row):
+        run._session.metrics.publish = publish
+        run.log({"handler": 1.0})
+        run.flush()
+        publish(*row)
+
+    run._session.metrics.publish = interrupted
+    run.log({"loop": 1.0})
+    run.log({"loop": 2.0})
+    assert list(seen.history.publish) == [1, 2, 3]
+    assert (seen.series("loop"), seen.series("handler")) == ([1.0, 2.0], [1.0])
+
+
+def test_threads_that_begin_at_once_share_one_run(seen):
+    barrier = threading.Barrier(8)
+
+    def begin(_):
+        barrier.wait()
+        return operant.init().id
+
+    with ThreadPoolExecutor(8) as threads:
+        begun = set(threads.map(begin, range(8)))
+    assert begun == {seen.run.id}
