@@ -46,26 +46,35 @@ class PrometheusSink:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the gauges: prometheus_client calls this at each fetch."""
-        yield self._gauge(OWN_NAMES[0], "1 as long as the run is recorded", 1.0)
+        yield self._own(OWN_NAMES[0], "1 as long as the run is recorded", 1.0)
         if row := self._row:
-            for name, value in {**_about(row), **_named(row)}.items():
-                yield self._gauge(name, name, value)
+            for name, value in _about(row).items():
+                yield self._own(name, name, value)
+            yield from self._named(row)
 
-    def _gauge(self, name: str, description: str, value: float) -> GaugeMetricFamily:
+    def _own(self, name: str, description: str, value: float) -> GaugeMetricFamily:
         family = GaugeMetricFamily(name, description, labels=["run"])
         family.add_metric([self._run_id], value)
         return family
+
+    def _named(self, row: Row) -> Iterator[GaugeMetricFamily]:
+        """The metrics. Several names may become one there: the label `metric` has each as it is.
+        None takes the name of a number of the row itself.
+        """
+        families: dict[str, GaugeMetricFamily] = {}
+        for metric, value in row.written.items():
+            name = prometheus_name(metric)
+            if name not in OWN_NAMES:
+                family = families.setdefault(
+                    name, GaugeMetricFamily(name, name, labels=["run", "metric"])
+                )
+                family.add_metric([self._run_id, metric], value)
+        yield from families.values()
 
 
 def prometheus_name(name: str) -> str:
     """`loss/policy` as `operant_loss_policy`."""
     return "operant_" + re.sub(r"[^a-zA-Z0-9_]", "_", name)
-
-
-def _named(row: Row) -> dict[str, float]:
-    """The metrics under their names there; those of the row itself are not overwritten."""
-    named = {prometheus_name(name): value for name, value in row.written.items()}
-    return {name: value for name, value in named.items() if name not in OWN_NAMES}
 
 
 def _about(row: Row) -> dict[str, float]:

@@ -63,6 +63,22 @@ def test_the_card_tells_the_return_and_the_seeds(run, tmp_path):
     assert str(tmp_path) not in front + card
 
 
+@pytest.mark.parametrize("step", ["write_checkpoint", "list_checkpoints"])
+def test_where_a_push_was_killed_the_next_one_ends_it(run, tmp_path, monkeypatch, step):
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(policy_folder, step, die)
+        with pytest.raises(KeyboardInterrupt):
+            operant.push(run, tmp_path / "policy", episodes=1)
+    (tmp_path / "policy" / ".run.toml.7.building").touch()
+    operant.push(run, tmp_path / "policy", episodes=1)
+    assert (
+        operant.load(tmp_path / "policy").act(OBS).tolist() == operant.load(run).act(OBS).tolist()
+    )
+
+
 def test_only_the_policy_and_its_settings_are_pushed(run, tmp_path):
     operant.push(run, tmp_path / "policy", episodes=1)
     folder = tmp_path / "policy"

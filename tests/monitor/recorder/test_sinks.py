@@ -169,16 +169,20 @@ def test_prometheus_fetches_the_newest_values(prometheus):
     prometheus.take_newest(row(1, **{"loss/policy": 0.5}))
     prometheus.take_newest(row(2, **{"loss/policy": 0.25, "never": NEVER_WRITTEN}))
     lines = fetched(prometheus)
-    assert 'operant_loss_policy{run="run-1"} 0.25' in lines
+    assert 'operant_loss_policy{metric="loss/policy",run="run-1"} 0.25' in lines
     assert 'operant_env_steps{run="run-1"} 20.0' in lines
     assert not any("never" in line for line in lines)
 
 
-def test_prometheus_names_that_fall_together_are_given_once(prometheus):
-    values = {"a/b": 1.0, "a.b": 2.0, "up": 3.0, "env steps": 4.0, "é": 5.0}
+def test_prometheus_names_that_fall_together_are_told_apart_by_a_label(prometheus):
+    values = {"a/b": 1.0, "a.b": 2.0, "up": 3.0, "env steps": 4.0, "é": 5.0, "ü": 6.0}
     prometheus.take_newest(row(1, **values))
-    names = [line.split(" ")[0] for line in fetched(prometheus)]
-    assert len(names) == len(set(names))
+    assert [line for line in fetched(prometheus) if "metric=" in line] == [
+        'operant__{metric="é",run="run-1"} 5.0',
+        'operant__{metric="ü",run="run-1"} 6.0',
+        'operant_a_b{metric="a.b",run="run-1"} 2.0',
+        'operant_a_b{metric="a/b",run="run-1"} 1.0',
+    ]
     assert 'operant_env_steps{run="run-1"} 10.0' in fetched(prometheus)
 
 

@@ -40,6 +40,7 @@ from ..trained_policy import trained_in
 from .model_card import CARD_FILE, Results, model_card
 
 RETURN = "evaluation/return"
+BUILDING = ".building"  # a file that a killed process was about to write
 FILES = {CARD_FILE, MANIFEST_FILE, CHECKPOINTS}
 MAX_CARD_BYTES = 1 << 20
 MAX_BYTES = 1 << 30  # of a policy that is pulled
@@ -91,11 +92,12 @@ def write_policy_folder(
     path = checkpoint_path(folder / CHECKPOINTS, saved.iteration)
     with file_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        # First of all: where this process is killed, the folder is known as a policy's.
+        Run(folder).write_manifest({"id": run.id, **shared})
         write_checkpoint(path, weights)
         for old in list_checkpoints(folder / CHECKPOINTS):
             if old != path:
                 old.unlink()
-        Run(folder).write_manifest({"id": run.id, **shared})
         (folder / CARD_FILE).write_text(card)
         for shared_path in (folder, folder / CHECKPOINTS):  # made private, as those of runs
             shared_path.chmod(0o755)
@@ -171,7 +173,7 @@ def _check_target(folder: Path, run: Run) -> None:
         raise UsageError(f"{folder} is a file: name a folder for the policy")
     if folder.resolve() == run.folder.resolve():
         raise UsageError(f"{folder} is the run's own folder: name a new folder for the policy")
-    names = {path.name for path in folder.iterdir()}
+    names = {path.name for path in folder.iterdir() if not path.name.endswith(BUILDING)}
     is_policy = "summary" in Run(folder).manifest() and names <= FILES
     if names and not is_policy:
         raise UsageError(f"{folder} has other files in it: name a new folder for the policy")
