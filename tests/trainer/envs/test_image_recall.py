@@ -12,6 +12,8 @@ from operant.trainer.envs import load_spec
 from operant.trainer.envs.image_recall import BAR, COLUMN, NUM_BARS, NUM_STEPS, ROW, SIDE
 from operant.trainer.envs.vector import Transitions, VectorEnv
 
+pytestmark = pytest.mark.slow
+
 PRESET = "image_recall_memory_ppo"
 PATTERNS = (
     ((0, 0, 0), (1, 1, 1), (0, 0, 0)),
@@ -63,7 +65,6 @@ def test_only_the_last_action_pays(begun):
         assert out.reward.tolist() == [float(is_last and env % 2) for env in range(300)]
 
 
-@pytest.mark.slow
 def test_kernels_and_vector_environments_agree():
     kernel_checks.check_every_step("image_recall", "cpu", num_envs=64, steps=100)
 

@@ -69,8 +69,12 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(make_cuda_experiment
     ("is_prioritised", "guarded"), [(False, 3), (True, 7)], indirect=["guarded"]
 )
 def test_a_replay_draws_what_the_processor_draws(is_prioritised, guarded):
-    replay_checks.check_same_as_processor("cpu", is_prioritised)
+    replay_checks.check_same_as_processor("cpu", is_prioritised, size=12)
     assert len(guarded.count) == (14 if is_prioritised else 7)
+
+
+def test_a_replay_of_stacked_frames_draws_what_the_processor_draws():
+    replay_checks.check_same_as_processor("cpu", False, size=6, stack=3)
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "pqn"])

@@ -63,18 +63,6 @@ def test_routes_too_few_or_too_short_to_learn_from_are_told(small_config, challe
         processor_experiment(small_config(), Threads(1))
 
 
-def test_a_collection_tells_the_model_the_controller_and_the_whole_apart(small_config):
-    experiment = processor_experiment(small_config(), Threads(1))
-    experiment.collector.collect()
-    times = experiment.collector.details
-    inference_s, controller_s = times["time/inference_s"], times["time/controller_s"]
-    whole_s = times["speed/route_ms"] / 1000 * experiment.config.num_envs
-    assert inference_s > 0
-    assert controller_s > 0
-    assert inference_s + controller_s < whole_s
-    experiment.close()
-
-
 def test_the_first_iteration_counts_each_reward_once_and_each_env_step(small_config):
     experiment = processor_experiment(small_config(), Threads(1))
     values = list(experiment.iterate(Stopwatch(), wait=True))

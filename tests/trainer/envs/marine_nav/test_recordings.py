@@ -24,6 +24,8 @@ from operant.trainer.envs.marine_nav.world import World, bindings_of
 from operant.trainer.jit.compiling import compiled
 from operant.trainer.jit.templates import rebound
 
+pytestmark = pytest.mark.slow
+
 NAMES = sorted(path.stem for path in RECORDINGS.glob("env3_*.npz"))
 STATE = range(X, RIGHT_N + 1)  # as the recordings have it
 THRUST_RATES = np.array([0.0, -0.5, -1.0, 0.5, 1.0])  # of discrete actions, in kN/s
@@ -55,11 +57,6 @@ def observations(self, objects, mask):
     return np.nan_to_num(np.column_stack([self, objects.reshape(len(self), -1), mask]))
 
 
-def test_all_recordings_are_here():
-    assert len(NAMES) == 13
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
     recorded, world, noise = played(name, "float64")
@@ -89,7 +86,6 @@ def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
         assert not world.obs[np.flatnonzero(~world.valid)].any()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if "substeps" in recording(name).files])
 def test_every_sub_step_of_a_decision_is_the_recorded_one(name):
     recorded, world, noise = played(name, "float64")
@@ -107,7 +103,6 @@ def test_every_sub_step_of_a_decision_is_the_recorded_one(name):
         world.step(actions, noise[t])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float32_vessels_stay_within_a_millimetre_of_the_recordings(name):
     recorded, world, noise = played(name, "float32")

@@ -24,8 +24,10 @@ from operant.trainer.envs.marine_nav.layout import (
     X,
     Y,
 )
-from operant.trainer.envs.marine_nav.scenarios import generate, may_be_neighbours
+from operant.trainer.envs.marine_nav.scenarios import generate
 from operant.trainer.envs.marine_nav.world import World
+
+pytestmark = pytest.mark.slow
 
 ROOM = World(12, 8, 8)
 # Robots, obstacles, vortices, smallest distance to the goal; and the mean one of 100 scenarios of
@@ -145,27 +147,9 @@ def test_headings_starts_and_directions_have_no_preference(scenarios):
     assert vortices[:, 3] == pytest.approx(3 * np.pi)
 
 
-def test_scenarios_follow_the_seed_and_the_environments_number(scenarios):
-    first, again, other = (scenarios(3, 0, 0, 30, seed=seed) for seed in (1, 1, 2))
-    assert (first == again).all()
-    begin = ROOM.first_rows["first_robot"]
-    starts = np.concatenate([first[begin], other[begin]])
-    assert len(np.unique(starts)) == 2 * NUM_SCENARIOS
-
-
 def test_what_finds_no_room_is_missing_and_counted(scenarios):
     state = scenarios(12, 0, 0, 60)
     counts = state[NUM_ROBOTS]
     assert counts.min() < 12
     assert (state[MISSING_ROBOTS] == 12 - counts).all()
     assert ((state[SHORT_EPISODES] == 1) == (counts < 12)).all()
-
-
-def test_opposite_vortices_may_be_nearer_but_never_touch():
-    circulation = 3 * np.pi
-    allowed = compiled_for(may_be_neighbours, ROOM)
-    assert not allowed(circulation, circulation, False, 0.9)
-    assert not allowed(circulation, circulation, False, 1.6)
-    assert allowed(circulation, circulation, False, 1.63)
-    assert not allowed(circulation, circulation, True, 2.9)
-    assert allowed(circulation, circulation, True, 3.1)

@@ -56,19 +56,6 @@ def test_steps_after_the_cost_window_are_driven_only_on_demand(engine, tmp_path)
     assert float(short.costs.total[0]) == float(full.costs.total[0])
 
 
-def test_routes_of_different_lengths_share_a_batch(engine, small_model, tmp_path):
-    lengths = (101, 160, 120, 160)
-    for number, num_rows in enumerate(lengths):
-        write_route(tmp_path / f"{number:05d}.csv", num_rows=num_rows, seed=number)
-    routes = RouteFolder(tmp_path).take(range(len(lengths)))
-    driven = simulate(engine, routes, Pid(), draws_of(routes))
-    session = make_session(small_model.SerializeToString(), 1)
-    for route, name in enumerate(routes.names):
-        expected = episode(session, tmp_path / name, SequentialPid())
-        found = [float(kind[route]) for kind in (driven.costs.lataccel, driven.costs.jerk)]
-        assert found == pytest.approx(list(expected["costs"][:2]), abs=1e-9)
-
-
 def test_results_do_not_depend_on_the_batch_the_order_or_the_threads(small_model, tmp_path):
     for number, num_rows in enumerate((120, 160, 101, 140, 130)):
         write_route(tmp_path / f"{number:05d}.csv", num_rows=num_rows, seed=number)
