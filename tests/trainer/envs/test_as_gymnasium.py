@@ -14,7 +14,7 @@ from operant.trainer.envs.names import ENV_NAMES
 NUM_ENVS = 3
 
 
-@pytest.fixture(params=["cart_pole", "pendulum"])
+@pytest.fixture(params=["cart_pole"])
 def envs(request):
     return GymnasiumVectorEnv(request.param, NUM_ENVS)
 

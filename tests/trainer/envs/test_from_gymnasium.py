@@ -143,6 +143,7 @@ WITH_DEAD_STEPS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_dead_steps_change_nothing_that_is_learned(make_experiment):
     experiment, again = make_experiment(*WITH_DEAD_STEPS), make_experiment(*WITH_DEAD_STEPS)
     again.load_state_dict(experiment.state_dict(), 0)
@@ -205,6 +206,8 @@ def test_choices_are_counted_from_where_the_space_begins(space, greedy, expected
         gymnasium.spaces.Box(-np.inf, np.inf, (2,)),
         gymnasium.spaces.Box(0, 1, (2, 2)),
         gymnasium.spaces.MultiBinary((2, 3)),
+        gymnasium.spaces.OneOf([gymnasium.spaces.Discrete(3)]),
+        gymnasium.spaces.MultiDiscrete(np.zeros(0, np.int64)),
     ],
 )
 def test_actions_that_no_policy_gives_are_refused_in_one_line(space):

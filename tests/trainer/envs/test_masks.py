@@ -133,6 +133,7 @@ def test_a_wrong_mask_of_an_agent_is_named(team, words):
         iterations(config_of("ppo", f"pettingzoo:masked_envs:{team}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_no_illegal_action_in_a_batched_environment(learner):
     Batched.counts.steps = Batched.counts.illegal = 0

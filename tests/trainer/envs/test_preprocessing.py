@@ -234,6 +234,7 @@ class TestAtari:
         pytest.importorskip("ale_py")
         pytest.importorskip("cv2")
 
+    @pytest.mark.slow
     def test_pong_is_that_of_gymnasiums_own_wrapper(self):
         """500 random steps, no-ops and the ends of two short games with them."""
         settings = Preprocessing(

@@ -28,7 +28,7 @@ def _why_not() -> str:
     return ""
 
 
-pytestmark = pytest.mark.skipif(bool(_why_not()), reason=_why_not())
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(_why_not()), reason=_why_not())]
 
 
 @pytest.fixture
@@ -45,7 +45,6 @@ def launched(monkeypatch) -> dict[Kernel, tuple[object, ...]]:
     return arguments_of
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "overrides",
     [

@@ -25,7 +25,6 @@ def test_the_table_says_which_sea_it_is():
 @pytest.mark.parametrize(
     ("override", "words"),
     [
-        ("normalization.obs=true", r"normalization.obs = true: the mask .* at false"),
         (
             "marine_nav.curriculum=[{until_env_steps=9, num_robots=3, min_goal_distance_m=9}]",
             r"curriculum.0.num_robots = 3: the world after the curriculum has "
@@ -48,3 +47,8 @@ def test_what_cannot_be_is_refused_in_one_line(override, words):
     with pytest.raises(ConfigError, match=words) as caught:
         load_config(PRESET, [override])
     assert "\n" not in str(caught.value)
+
+
+def test_observations_are_not_normalised_where_that_would_blur_the_mask():
+    with pytest.raises(ConfigError, match=r"normalization.obs = true: the mask .* at false"):
+        load_config("marine_nav_iqn", ["normalization.obs=true"])

@@ -53,6 +53,7 @@ def choice(monkeypatch, env, *overrides):
     return workers, planned.notices[-1]
 
 
+@pytest.mark.slow
 def test_an_environment_that_waits_gets_workers(monkeypatch):
     monkeypatch.setenv("HOSTED_ENVS_US", "20000")
     workers, told = choice(monkeypatch, "gymnasium:hosted_envs:make_slow")
@@ -60,12 +61,14 @@ def test_an_environment_that_waits_gets_workers(monkeypatch):
     assert told.startswith("workers: with 2 ")
 
 
+@pytest.mark.slow
 def test_an_environment_that_takes_microseconds_gets_none(monkeypatch):
     workers, told = choice(monkeypatch, "native:native_envs:make")
     assert workers == (0, 1)
     assert told.startswith("workers: without workers is chosen; a step of all environments takes ")
 
 
+@pytest.mark.slow
 def test_fewer_workers_than_configured_are_told(make_experiment, monkeypatch):
     for place in (
         "operant.trainer.experiment.plan",

@@ -181,20 +181,6 @@ def test_what_an_environment_raises_is_raised_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("actions", "words"),
-    [
-        (OneOf([Discrete(3), Discrete(5)]), "actions are OneOf"),
-        (MultiDiscrete(np.zeros(0, np.int64)), "actions are MultiDiscrete"),
-    ],
-)
-def test_actions_that_no_policy_gives_are_refused(actions, words):
-    env = make_class(VECTOR, 3)
-    env.action_space = actions
-    with pytest.raises(ConfigError, match=words):
-        load_any_spec(register_own(env))
-
-
-@pytest.mark.parametrize(
     ("space", "words"),
     [
         (OneOf([VECTOR, Discrete(3)]), "observations have OneOf"),

@@ -157,20 +157,6 @@ def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatc
 
 
 @pytest.mark.slow
-def test_a_worker_killed_from_outside_is_told():
-    spec = load_any_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(2))
-    before = set(psutil.Process().children())
-    with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
-        out = Transitions.empty(3, 2)
-        envs.reset(out.obs)
-        workers = sorted(set(psutil.Process().children()) - before, key=lambda each: each.pid)
-        workers[1].send_signal(signal.SIGKILL)
-        with pytest.raises(WorkerError, match=r"^worker 1 \(environment 1\) was killed by SIGKILL"):
-            envs.step(np.zeros(2, np.int64), out)
-    assert set(psutil.Process().children()) == before
-
-
-@pytest.mark.slow
 def test_signals_that_stop_a_trainer_do_not_stop_its_workers():
     spec = load_any_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(1))
     before = set(psutil.Process().children())

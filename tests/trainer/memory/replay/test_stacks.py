@@ -64,27 +64,6 @@ def test_draws_equal_those_of_whole_stacks(n_step, stack, mask_size, finals, wit
     assert written > 3 * 11
 
 
-def test_an_episode_begins_with_its_first_frame_over_and_over():
-    replay = make(3, 0, kept=3)
-    stream = StackedStream(2, 3)
-    rollout = stream.rollout(3, 0, 0, 0)
-    rollout.truncated[0] = True
-    rollout.final_obs[0] = torch.cat([rollout.obs[0, :, FRAME:], torch.full((2, FRAME), 9)], 1)
-    one, two, three = (stream.drawn(2, FRAME) for _ in range(3))
-    for t, frames in enumerate([(one, one, one), (one, one, two), (one, two, three)], 1):
-        rollout.obs[t] = torch.cat(frames, 1)
-    replay.write(rollout)
-    batch = replay.sample(replay.make_batch(200))
-    wanted = torch.cat([rollout.obs[:-1].flatten(0, 1)])
-    for row in range(6):
-        mine = batch.index == row
-        assert mine.any()
-        assert (batch.obs[mine] == wanted[row]).all()
-        is_cut = row < 2
-        following = rollout.final_obs[0, row] if is_cut else rollout.obs[row // 2 + 1, row % 2]
-        assert (batch.next_obs[mine] == following).all()
-
-
 def test_a_checkpoint_goes_on_with_the_same_draws(tmp_path):
     stream = StackedStream(2, 4)
     replay = make(4, 0, kept=4)
