@@ -74,7 +74,7 @@ def test_actors_of_any_distribution_touch_nothing_in_common(
     assert any(label.startswith("act_and_step") for label in launches.count)
 
 
-@pytest.mark.parametrize("stack", [1, 4])
+@pytest.mark.parametrize("stack", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_prioritised", [False, True])
 def test_threads_of_a_replay_write_what_is_theirs_or_the_same(launches, is_prioritised, stack):
     replay_checks.check_same_as_processor("cpu", is_prioritised, stack=stack)

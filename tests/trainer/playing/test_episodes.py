@@ -212,6 +212,7 @@ def test_an_environment_that_draws_nothing_says_so():
         gymnasium.registry.pop("Blind-v0")
 
 
+@pytest.mark.slow
 def test_mettagrids_worlds_are_drawn_as_an_evaluation_plays_them(episodes_of):
     pytest.importorskip("mettagrid")
     preset = ("mettagrid_ppo_smoke", "mettagrid.embedding_size=8", "mettagrid.max_steps=30")

@@ -20,6 +20,8 @@ from operant.trainer.machine.threads import Threads
 from operant.trainer.running.loop import train
 from operant.trainer.tinyphysics_training.steering import TrainedPolicy
 
+pytestmark = pytest.mark.slow
+
 
 def driven_by(controller, engine, routes):
     return simulate(engine, routes, controller, reference_draws(routes.names, 510))

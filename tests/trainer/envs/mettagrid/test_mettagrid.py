@@ -118,6 +118,7 @@ def test_a_run_learns_and_ppo_reads_tokens_in_pytorch():
         assert experiment.evaluate(2, lambda *_: None).returns.shape == (8,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["none", "lstm"])
 def test_an_update_begins_with_the_probabilities_that_were_collected(kind):
     overrides = [f"policy.memory.kind={kind}", "num_threads=1"]
@@ -182,6 +183,7 @@ def own_game(tmp_path, **changes):
     return ["env=mettagrid", f"mettagrid.config={tmp_path}/game.json", "mettagrid.num_agents=3"]
 
 
+@pytest.mark.slow
 def test_a_game_of_ones_own_is_read_from_a_file(tmp_path, make_experiment):
     spec = env_spec_of(make_config({}, own_game(tmp_path)))
     assert (spec.num_agents, spec.obs_size) == (3, 500 * 3)
