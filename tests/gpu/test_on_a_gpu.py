@@ -235,26 +235,6 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
 
 
 @pytest.mark.long_rehearsal
-def test_replayed_iterations_of_agents_are_those_without_a_graph():
-    config = make_config(
-        {
-            "env": "marine_nav", "algorithm": "ac_iqn", "device": "cuda", "num_envs": 64,
-            "rollout_steps": 4, "total_env_steps": 1280 * 8, "replay": {"capacity": 8192},
-            "marine_nav": {"curriculum": [
-                {"until_env_steps": 3000, "num_robots": 3, "min_goal_distance_m": 30}
-            ]},
-            "ac_iqn": {
-                "warmup_env_steps": 1024, "batch_size": 128, "updates_per_env_step": 0.0125,
-            },
-        }
-    )  # fmt: skip
-    replayed, eager = with_and_without_a_graph(config)
-    assert (replayed.policy.flat_parameters == eager.policy.flat_parameters).all()
-    assert replayed.env_steps == eager.env_steps < 6 * 1280
-    assert int(replayed.algorithm.num_updates) == int(eager.algorithm.num_updates) > 0
-
-
-@pytest.mark.long_rehearsal
 @pytest.mark.parametrize("overlap", ["false", "true"])
 def test_it_learns_cart_pole(config, operant_pages, tmp_path, overlap):
     writer = MetricsWriter.create(

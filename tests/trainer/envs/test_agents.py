@@ -86,18 +86,6 @@ def test_agents_that_take_no_part_are_never_valid_and_no_episode_is_theirs(stepp
     assert walkers.envs.take_episode_totals() == (5, 22.5, 30)
 
 
-def test_a_saved_state_of_agents_goes_on_exactly(stepped):
-    actions = np.random.default_rng(2).integers(0, 2, (12, 8))
-    first, second = stepped(4), stepped(4)
-    for action in actions[:5]:
-        first.step(*action)
-    second.envs.load_state_dict(first.envs.state_dict())
-    for action in actions[5:]:
-        expected, found = first.step(*action), second.step(*action)
-        for field in ("obs", "reward", "terminated", "truncated", "valid"):
-            assert (getattr(found, field) == getattr(expected, field)).all()
-
-
 def test_gymnasiums_vector_environments_have_one_agent(monkeypatch):
     monkeypatch.setattr(as_gymnasium, "load_spec", lambda name: WALK)
     with pytest.raises(ValueError, match="walkers has 2 agents an environment"):

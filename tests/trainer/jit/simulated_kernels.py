@@ -46,10 +46,6 @@ def test_every_step_of_vessels_is_that_of_the_processor():
     kernel_checks.check_every_step("marine_nav", "cpu", num_envs=3, steps=8)
 
 
-def test_every_step_of_a_grid_world_is_that_of_the_processor():
-    kernel_checks.check_every_step("grid", "cpu", num_envs=2, steps=3)
-
-
 @pytest.mark.parametrize("name", ENV_NAMES)
 def test_many_steps_in_one_launch_are_those_steps_one_by_one(name):
     kernel_checks.check_many_steps(name, "cpu")

@@ -8,9 +8,7 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from command_line import python
-from learning import go_on, iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
@@ -155,16 +153,6 @@ def test_another_hosts_state_is_refused():
     envs = MujocoEnvs(load_mujoco_spec("Reacher-v5", 1), NUM_ENVS, SEED, TRAINING)
     with pytest.raises(ConfigError, match=r"use gymnasium\.vectorization = sync"):
         envs.load_state_dict({"num_resumed": 1})
-
-
-def test_a_run_that_goes_on_from_a_checkpoint_equals_one_that_never_stopped(make_experiment):
-    overrides = ["env=gymnasium:Hopper-v5", "num_envs=8"]
-    whole, half, rest = (make_experiment(*overrides) for _ in range(3))
-    iterate(whole, 4)
-    iterate(half, 2)
-    go_on(half, rest)
-    iterate(rest, 2)
-    assert torch.equal(whole.policy.flat_parameters, rest.policy.flat_parameters)
 
 
 def test_without_mjbatch_gymnasium_steps_and_an_event_says_why(monkeypatch):

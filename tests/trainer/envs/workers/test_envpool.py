@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import load_config
-from operant.trainer.envs import env_spec_of, load_any_spec, make_envs
+from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.preprocessing.settings import Preprocessing
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.plan import WorkerPlan
@@ -92,13 +91,6 @@ class TestWithThePackage:
                 flags.append(bool(out.truncated[0]))
             assert flags == [False, False, False, False, True] * 2
             assert envs.take_episode_totals() == (2, 0.0, 10.0)
-
-    def test_settings_are_those_of_the_task(self):
-        config = load_config("envpool:Pong-v5", ["preprocessing.protocol=machado"])
-        spec = env_spec_of(config)
-        assert (spec.actions.n, config.encoder) == (18, "nature")
-        config = load_config("envpool:Pong-v5", ["algorithm=dqn"])
-        assert config.table("preprocessing").protocol == "deepmind"
 
     @pytest.mark.parametrize(
         ("task", "settings", "problem"),
