@@ -224,11 +224,6 @@ def test_a_loop_that_finds_ever_new_mistakes_is_warned_a_hundred_times(seen, cap
     assert warnings[-1].endswith("further warnings are not shown")
 
 
-def test_one_bad_value_takes_no_other_with_it(seen):
-    operant.init().log({"a": 1.0, "bad": recursive_dict(), "worse": HostileDict(), "b": 2.0})
-    assert (seen.status.metrics["a"], seen.status.metrics["b"]) == (1.0, 2.0)
-
-
 @pytest.mark.parametrize("commit", [NotImplemented, np.array([1, 0]), Hostile()])
 def test_a_commit_that_is_neither_true_nor_false_takes_no_row(commit, seen, recwarn):
     run = operant.init()
@@ -259,12 +254,3 @@ def test_a_run_begun_outside_a_repository_goes_on_twice(tmp_path, monkeypatch, s
     assert "git_commit" not in seen.run.manifest()
     assert len(seen.run.manifest()["resumed"]) == 2
     assert seen.run.manifest()["config"] == {"layers": [{}]}
-
-
-def test_a_run_that_cannot_be_begun_leaves_nothing(monkeypatch, operant_home, capsys):
-    monkeypatch.setattr("operant.shared.runs.run_folder.RunLock", raising)
-    with operant.init() as run:
-        run.log({"loss": 1.0})
-    assert run.id == ""
-    assert list((operant_home / "runs").iterdir()) == []
-    assert "RuntimeError: no; the loop goes on" in capsys.readouterr().err

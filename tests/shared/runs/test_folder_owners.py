@@ -141,25 +141,6 @@ def test_of_what_removals_left_only_what_was_a_run_goes():
     assert os.listdir(runs_folder()) == [foreign.name]
 
 
-def test_an_interrupted_removal_is_completed(monkeypatch):
-    import shutil
-
-    run = ended_run()
-    run.checkpoint_folder.mkdir()
-
-    def refused(path, **options):
-        raise PermissionError(13, "Permission denied", path)
-
-    with monkeypatch.context() as disk:
-        disk.setattr(shutil, "rmtree", refused)
-        with pytest.raises(RunFolderError, match="not all of"):
-            remove_run(run)
-    (left,) = os.listdir(runs_folder())
-    assert "run.toml" in os.listdir(runs_folder() / left)  # goes last
-    remove_leftovers()
-    assert os.listdir(runs_folder()) == []
-
-
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077, 0o777])
 def test_folders_are_this_users_alone_under_any_umask(umask, mask, operant_home):
     umask(mask)
