@@ -172,17 +172,6 @@ def test_of_a_loop_of_ones_own_nothing_is_known():
     assert hint_of(view_of(knobs=None, collect=0.9, learn=0.1), 0.1) is None
 
 
-@given(st.lists(st.floats(0, 1e3), min_size=4, max_size=40))
-def test_shares_are_shares(seconds):
-    half = len(seconds) // 2
-    collect, learn = np.array(seconds[:half]), np.array(seconds[half : 2 * half])
-    shares = steady_shares(
-        SCHEMA, view_of(half, collect=collect, learn=learn, evaluate=learn).history
-    )
-    assert all(0 <= share <= 1 for share in shares)
-    assert shares.collect + shares.learn <= 1 + 1e-9
-
-
 def numbers(lines: list[str]) -> set[str]:
     return {word for line in lines for word in line.split() if word.endswith("%")}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import math
-import shutil
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -267,15 +266,6 @@ def test_where_nothing_can_be_written_the_loop_goes_on(broken, tmp_path, monkeyp
         assert operant.config.lr == 0.2
     assert capsys.readouterr().err.count("operant: warning") == 1
     assert len(list_runs()) == (broken != "both")
-
-
-def test_a_run_folder_that_is_deleted_does_not_end_the_loop(seen, capsys):
-    run = operant.init()
-    shutil.rmtree(seen.run.folder)
-    run.log({"a": 1.0}, step=1)
-    run.config.lr = 0.1
-    run.finish()
-    assert capsys.readouterr().err.count("was deleted during the run") == 1
 
 
 def test_a_closed_standard_error_does_not_end_the_loop(run_script, seen):

@@ -18,8 +18,6 @@ from operant.shared.processes.lock import (
     RECORDER,
     RunLock,
     lock_holder,
-    read_holder,
-    write_holder,
 )
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run, create_run
@@ -175,12 +173,3 @@ def seen_by_others(run: Run, byte: int) -> int:
         f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}).pid)"
     )
     return int(subprocess.run([sys.executable, "-c", question], capture_output=True).stdout)
-
-
-def test_a_process_that_was_given_the_number_of_another_holds_nothing(tmp_path, monkeypatch):
-    fd = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
-    write_holder(fd, 1)
-    assert read_holder(fd, 1) == os.getpid()
-    monkeypatch.setattr("operant.shared.processes.lock.process_start", lambda pid: 1)
-    assert read_holder(fd, 1) == 0
-    os.close(fd)

@@ -121,14 +121,6 @@ def test_a_pipe_holds_nobody_up(run):
     assert run.notes() == NO_NOTES
 
 
-def test_a_folder_that_is_gone_is_one_line(run):
-    for path in sorted(run.folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    run.folder.rmdir()
-    with pytest.raises(RunFolderError, match="No such file"):
-        write(run, note="new")
-
-
 def test_writers_at_the_same_time_lose_nothing(run):
     def tag(number: int) -> None:
         for i in range(10):
