@@ -216,7 +216,6 @@ def differing() -> MonitorApp:
 
 GROUPS = ready("6 runs", "v", "enter", "space", "down", "enter", then="episode/return")
 OTHERS = {
-    "a hint": (lambda: run_app(slow_to_collect()), (120, 40), ready("2.0 GiB"), (WORKERS,)),
     "a hint in an enlarged pane": (
         lambda: run_app(slow_to_collect()), (80, 24),
         ready("episode/return", "tab", "enter", then=WORKERS), (),

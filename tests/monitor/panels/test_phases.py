@@ -78,12 +78,6 @@ def test_the_largest_stay_when_room_is_short():
     assert [line.split()[1] for line in lines[1:]] == ["collect", "learn"]
 
 
-def test_all_five_fit_a_terminal_of_eighty_columns():
-    lines = texts(draw_phases(phases(3.0, 1.0, 0.5, 0.01, 1e-6), 36, 4))
-    shown = "\n".join(lines[1:])
-    assert all(p.name in shown for p in phases(1, 1, 1, 1, 1))
-
-
 def test_over_the_run_the_first_phase_is_at_the_bottom_as_high_as_its_share():
     shares = PhaseColumns(("collect", "learn"), np.array([[0.75, 0.25], [0.25, 0.75]]))
     lines = draw_history(shares, width=2, height=4)

@@ -333,6 +333,7 @@ def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monk
         recorded.publish(1, 2)
         recorded.look()
         assert recorded.pages == []
+        assert not recorded.recorder.has_lost_its_writer()  # though it has no lock
         recorded.publish(3)
         recorded.die()
         recorded.look()
@@ -340,16 +341,6 @@ def test_a_page_that_found_no_room_on_memory_is_kept_all_the_same(tmp_path, monk
         copy = MetricsReader.attach(run.page_copy_path)
         assert copy.read().metrics == {"a": 3.0}
         copy.detach()
-
-
-def test_a_page_without_a_lock_is_not_one_that_lost_its_writer(tmp_path, monkeypatch):
-    with tmpfs(tmp_path / "pages", "1m") as pages:
-        monkeypatch.setenv("OPERANT_PAGES", str(pages))
-        recorded = begun()
-        recorded.publish(1)
-        recorded.look()
-        assert not recorded.recorder.has_lost_its_writer()
-        recorded.die()
 
 
 def test_a_page_that_is_let_go_of_has_lost_its_writer_until_that_is_seen(recorded):

@@ -19,9 +19,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as st_numpy
 
 import operant
 from operant.shared.runs.status import read_status
@@ -114,23 +111,6 @@ NASTY = [
     torch.empty((), device="meta"), torch.nn.Linear(1, 1),
 ]  # fmt: skip
 
-# Hypothesis would print them.
-NASTY_ONES = st.integers(0, len(NASTY) - 1).map(lambda number: NASTY[number])
-ANYTHING = st.one_of(
-    NASTY_ONES,
-    st.recursive(
-        st.one_of(
-            st.none(), st.booleans(), st.integers(), st.floats(), st.complex_numbers(), st.text(),
-            st.binary(), st.decimals(), st.fractions(), st.datetimes(), NASTY_ONES,
-            st_numpy.arrays(st_numpy.scalar_dtypes(), st.integers(0, 3)),
-        ),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-            st.text() | st.integers() | st.none() | st.floats(), inner, max_size=3
-        ),
-        max_leaves=5,
-    ),
-)  # fmt: skip
-
 
 def call_everything(value: Any, other: Any) -> None:
     """Every public call of a loop, with `value` in every place."""
@@ -191,28 +171,6 @@ def test_no_nasty_object_raises_into_the_loop(index, seen, capsys):
     assert seen.status.state in ("finished", "failed")
     warnings = capsys.readouterr().err.splitlines()
     assert len(warnings) == len(set(warnings)) <= 100
-
-
-@pytest.mark.slow
-def test_nothing_that_is_logged_or_configured_raises_into_the_loop(seen):
-    run = operant.init()
-    operant.log({"good": 0.0})  # before others take all the room
-
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-    @given(ANYTHING, ANYTHING)
-    @example(2**63, 2**63)
-    @example([{"dropout": None}], {"layers": [{"dropout": None}]})
-    def call(value: Any, other: Any) -> None:
-        call_everything(value, other)
-        for record in (run.config, run.summary):  # else every file written is longer than the last
-            record._entries.clear()
-
-    call()
-    operant.log({"good": 1.5}, commit=True)
-    assert seen.status.metrics["good"] == 1.5
-    assert seen.run.manifest()["id"] == run.id
-    run.finish()
-    assert seen.status.state == "finished"
 
 
 def test_a_loop_that_finds_ever_new_mistakes_is_warned_a_hundred_times(seen, capsys):

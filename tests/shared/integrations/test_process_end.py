@@ -13,7 +13,6 @@ from waiting import wait_for
 
 import operant
 from operant.monitor.recorder.page_recorder import ProcessExit
-from operant.shared.integrations.process_end import ending_of
 from operant.shared.processes.host import boot_id, process_start
 from operant.shared.processes.lock import RECORDER, lock_holder
 from operant.shared.runs.find_runs import find_run
@@ -286,9 +285,3 @@ def test_everything_is_as_it_was_when_no_run_is_open():
     assert sys.exit != before[0]
     run.finish()
     assert (sys.exit, sys.excepthook, signal.getsignal(signal.SIGTERM)) == before
-
-
-def test_a_loop_left_by_nothing_is_finished():
-    assert ending_of(None).state == "finished"
-    assert ending_of(SystemExit(None)).state == "finished"
-    assert ending_of(KeyboardInterrupt()).exit_code == 130

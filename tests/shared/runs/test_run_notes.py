@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import replace
 
@@ -114,11 +113,6 @@ def test_a_link_is_replaced_and_not_written_through(run, tmp_path):
     write(run, note="new")
     assert secret.read_text() == 'note = "mine"\n'
     assert not run.notes_path.is_symlink()
-
-
-def test_a_pipe_holds_nobody_up(run):
-    os.mkfifo(run.notes_path)
-    assert run.notes() == NO_NOTES
 
 
 def test_writers_at_the_same_time_lose_nothing(run):

@@ -145,11 +145,6 @@ def test_whatever_is_typed_gives_runs_or_one_line(text):
         assert set(map(id, left)) <= set(map(id, ROWS))
 
 
-@given(st.lists(st.sampled_from(["lander", "state:running", "return>0", "-aaaa"]), max_size=4))
-def test_more_terms_never_leave_more_runs(terms):
-    assert len(names(" ".join(terms))) <= len(names(" ".join(terms[:1])))
-
-
 def test_a_run_is_found_by_all_of_its_name_of_which_its_id_has_a_part():
     rows = [replace(ROWS[0], given_name="sweep-of-the-learning-rate"), *ROWS[1:]]
     assert names("the-learning", rows) == "a"
