@@ -63,13 +63,16 @@ def test_a_config_of_any_objects_is_kept_as_text(seen, tmp_path):
 
 
 @pytest.mark.parametrize("text", ['{"lr": {"value": 0.1}}', '{"lr": 0.1}'])
-def test_a_config_may_be_the_path_of_a_file_if_that_can_be_read(text, seen, tmp_path, capsys):
-    operant.init(config="config.yaml", mode="disabled")
-    operant.finish()
-    assert "config = 'config.yaml' cannot be read" in capsys.readouterr().err
+def test_a_config_may_be_the_path_of_a_file(text, seen, tmp_path):
     (tmp_path / "config.json").write_text(text)
     operant.init(config=tmp_path / "config.json")
     assert seen.run.manifest()["config"] == {"lr": 0.1}
+
+
+def test_what_cannot_be_a_config_is_warned_of(seen, capsys):
+    operant.init(config="config.yaml")
+    assert "config = 'config.yaml' cannot be read" in capsys.readouterr().err
+    assert seen.status.state == "running"
 
 
 def test_unknown_keywords_and_modes_are_warned_of_and_those_of_wandb_are_not(seen, capsys):
