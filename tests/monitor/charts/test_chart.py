@@ -77,11 +77,6 @@ def test_one_point_is_a_point():
     assert sum(text.count("●") for text in texts(draw_chart(chart(3.0), 40, 7))) == 1
 
 
-def test_a_constant_stands_in_the_middle():
-    lines = texts(draw_chart(chart(*[0.001] * 50), 40, 7))
-    assert "⠒" in lines[3] or "⠤" in lines[3]
-
-
 def test_a_value_that_is_no_number_alarms():
     alarming = chart(1.0, is_alarming=True)
     assert (" 487.3", "error") in draw_chart(alarming, 40, 7)[0]
@@ -171,12 +166,6 @@ def test_alerts_have_a_row_of_their_own_and_leave_the_axis_alone():
     assert not any("alerts" in line for line in plain)
 
 
-def test_alerts_outside_of_what_is_shown_take_no_room():
-    assert draw_chart(chart(1.0, 2.0, marks=(Mark(9.0),)), 40, 8) == draw_chart(
-        chart(1.0, 2.0), 40, 8
-    )
-
-
 def test_what_a_drag_selects_is_shaded_and_its_ends_are_told():
     lines = texts(draw_chart(chart(*[5.0] * 101, selection=(70.0, 30.0)), 80, 9))
     assert "│░░░" in lines[2]
@@ -207,19 +196,6 @@ def two_runs(**fields) -> Chart:
         Trace(curve(x, 99 - y), "series3", (2, 2), "▲", "run-b", "0", is_reference=True),
     )
     return Chart("episode/return", "99", traces, (0.0, 99.0), **fields)
-
-
-def test_runs_differ_by_marker_and_dash_as_well_as_colour():
-    text = "\n".join(texts(draw_chart(two_runs(), 80, 12)))
-    assert "●" in text
-    assert "▲" in text
-
-
-def test_a_large_chart_of_several_runs_names_them():
-    text = "\n".join(texts(draw_chart(two_runs(), 100, 24)))
-    assert "run-a" in text
-    assert "run-b" in text
-    assert "run-b" not in "\n".join(texts(draw_chart(two_runs(), 50, 12)))
 
 
 def test_the_curve_of_the_reference_is_named_beside_it():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -91,14 +90,6 @@ def test_every_value_in_range_is_inside_the_canvas(y, dot_columns, dot_rows):
     assert (line.top <= line.bottom).any()
     assert line.bottom.max() <= dot_rows
     assert line.top.min() >= -1
-
-
-def test_a_hundred_thousand_points_keep_their_mean():
-    y = np.sin(np.arange(100_000))
-    columns = gather(curve(np.arange(100_000), y), (0.0, 99_999.0), 100)
-    assert len(columns) == 100
-    assert np.abs(columns.mean).max() < 0.01
-    assert columns.low.min() == pytest.approx(-1, abs=1e-3)
 
 
 def test_a_line_breaks_at_nan_and_passes_over_what_was_not_written():

@@ -62,14 +62,6 @@ def test_a_film_is_written_as_it_is_played(tmp_path, monkeypatch):
     assert most <= 4
 
 
-def test_a_film_is_as_slow_as_it_is_asked_to_be(tmp_path):
-    # two env steps a second, ten frames at most: a step every half second
-    write(tmp_path / "a.gif", speed=2.0)
-    with Image.open(tmp_path / "a.gif") as gif:
-        assert gif.n_frames == 6
-        assert gif.info["duration"] == 500
-
-
 @pytest.mark.parametrize("episodes", [CountedEpisodes(5), Pictures(5)], ids=["scene", "frames"])
 def test_a_gif_opens_and_has_all_frames(tmp_path, episodes):
     assert write(tmp_path / "a.gif", episodes) == 6
