@@ -8,7 +8,8 @@ import onnxruntime
 import pytest
 import torch
 from command_line import python
-from own_lines import SMALL, make_line_class
+from own_lines import make_line_class
+from trained_runs import untrained
 
 import operant
 
@@ -103,7 +104,7 @@ def test_one_image_with_one_channel_is_no_batch():
         def step(self, action):
             return np.zeros((1, 12, 12), np.uint8), 0.0, True, False, {}
 
-    policy = operant.load(operant.train(Image, total_env_steps=64, **SMALL))
+    policy = untrained(Image)
     obs = np.zeros((1, 12, 12), np.uint8)
     assert policy.act(obs).shape == ()
     assert policy.act(obs[None]).shape == (1,)
@@ -124,12 +125,8 @@ def test_the_threads_of_a_script_are_as_before(policy, tmp_path):
 
 
 def test_a_policy_that_remembers_needs_its_state():
-    run = operant.train(
-        "cart_pole", total_env_steps=64, ppo={"num_minibatches": 1},
-        policy={"memory": {"kind": "lstm", "size": 4}}, **SMALL,
-    )  # fmt: skip
-    policy = operant.load(run)
-    obs = np.zeros(4, np.float32)
+    policy = untrained("cart_pole", policy={"memory": {"kind": "lstm", "size": 4}})
+    obs = np.ones(4, np.float32)
     with pytest.raises(operant.UsageError, match=r"write actions, state = policy.act\(obs, state"):
         policy.act(obs)
     with pytest.raises(operant.UsageError, match=r"state = 'x': expected an array of torch.float"):
@@ -153,7 +150,7 @@ def test_choices_count_as_the_environment_counts_them():
             assert self.action_space.contains(action)
             return np.zeros(2, np.float32), 1.0, True, False, {}
 
-    policy = operant.load(operant.train(From5, total_env_steps=64, **SMALL))
+    policy = untrained(From5)
     assert policy.act(np.zeros(2, np.float32)) in (5, 6, 7)
     assert operant.evaluate(policy, 3).tolist() == [1, 1, 1]
 

@@ -11,7 +11,6 @@ import first_contact
 import gpu_bars
 import gpu_machine
 import pytest
-from gpu_parts import Gpu
 from waiting import wait_for
 
 SCRIPT = Path(first_contact.__file__)
@@ -67,6 +66,7 @@ def test_tests_after_one_that_dies_are_run(contact, tmp_path):
     assert recorded(contact.folder)["tests"]["outcomes"].keys() == answer["outcomes"].keys()
 
 
+@pytest.mark.slow
 def test_a_figure_that_takes_too_long_or_comes_too_late_is_recorded(contact, monkeypatch):
     monkeypatch.setattr(first_contact.Contact.run, "__defaults__", (0.1,))
     answer = first_contact.measure(contact, ["raw_few_envs"], ["--dry"])
@@ -76,6 +76,7 @@ def test_a_figure_that_takes_too_long_or_comes_too_late_is_recorded(contact, mon
     assert answer["raw_few_envs"]["error"] == "not begun: the time was over"
 
 
+@pytest.mark.slow
 def test_a_process_and_all_that_it_started_end_with_its_limit(contact, tmp_path):
     pid = tmp_path / "pid"
     script = (
@@ -115,7 +116,3 @@ def test_the_largest_costs_of_an_iteration():
     ]
     assert found["iteration_us"] == 8.5
     assert found["launches"] == 1.5
-
-
-def test_each_figure_is_one_of_the_benchmark():
-    assert sorted(first_contact.FIGURES) == sorted(Gpu(dry=True).parts())

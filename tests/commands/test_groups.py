@@ -125,25 +125,9 @@ def test_wrong_input_is_one_line(arguments, words, runs):
     assert error_line("runs", *arguments) == f"operant: {words}\n"
 
 
-def test_without_runs_it_says_so():
-    assert "no run" in operant("runs", "--group-by", "name").stdout
-    assert operant_json("runs", "--group-by", "name") == []
-
-
 def test_a_filter_leaves_the_runs_that_the_monitors_list_would_show(runs):
     found = operant_json("runs", "--filter", "gamma>0.95 return>-3")
     assert [run["run"] for run in found] == [runs[-1].id]
     (base,) = operant_json("runs", "--filter", "-wide", "--group-by", "name")
     assert (base["group"], base["num_values"]) == ("base", 2)
     assert operant("runs", "--filter", "nowhere").stdout == "no run fits the filter\n"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--filter", "gamm>1"), "--filter gamm>1: "),
-        (("--filter", "x", "--archived"), "write archived:yes in the filter"),
-    ],
-)
-def test_a_wrong_filter_gives_one_line_of_error(runs, options, message):
-    assert message in error_line("runs", *options)

@@ -141,10 +141,9 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     assert [run.id for run in list_runs()] == list(trial.runs)
 
 
-@pytest.mark.parametrize("storage", ["{}", "sqlite:///{}/trials.db"])
-def test_two_machines_share_a_sweep(started, storage, tmp_path, monkeypatch):
+def test_two_machines_share_a_sweep(started, tmp_path, monkeypatch):
     shared = ("--set", "total_env_steps=20000", "--trials", "4", "--name", "both",
-              "--storage", storage.format(tmp_path))  # fmt: skip
+              "--storage", str(tmp_path))  # fmt: skip
     processes, homes = [], [tmp_path / "a", tmp_path / "b"]
     for home in homes:
         monkeypatch.setenv("OPERANT_HOME", str(home))
