@@ -181,23 +181,6 @@ def test_what_cannot_be_started_is_said_in_one_line(tmp_path):
     assert read_status(the_run()).state == "failed"
 
 
-def test_messages_that_cannot_be_sent_are_counted_and_told_later(tmp_path):
-    code = """
-import sys
-hook = next(each for each in sys.meta_path if hasattr(each, "follow")).follow.__globals__
-hook["AGAIN_S"], sender = 0.0, hook["_sender"]
-address, sender._address = sender._address, "/nowhere"
-for step in range(3):
-    sender.send(log={"a": 1}, step=step, commit=True)
-sender._address = address
-sender.send(log={"a": 1}, step=9, commit=True)
-"""
-    done = capture_script(code, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "3 messages could not be sent: they are not captured" in done.stderr
-    assert series(the_run(), "a") == [(9, 1)]
-
-
 def test_a_shell_that_is_asked_to_stop_takes_its_program_with_it(tmp_path):
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
     process = subprocess.Popen(

@@ -156,12 +156,11 @@ def test_another_protocol_says_which_and_what_to_do(far):
     assert "streams protocol 2, this operant reads 1; install the same version" in done.stderr
 
 
-def _wide(depth: int) -> bytes:
+def _deep() -> bytes:
     """A head of 2 MiB that is nothing but containers."""
     return (
         b'{"protocol":1,"status":{"run":"far","state":"running","metrics":{"a":'
-        + (b"[" * depth + b"]" * depth + b"," if depth else b"")
-        + b"["
+        + (b"[" * 900 + b"]" * 900 + b",[")
         + b"[]," * ((2 << 20) // 3 - 100)
         + b"[]]}}}"
     )
@@ -184,17 +183,13 @@ def _metrics(count: int) -> bytes:
 @pytest.mark.parametrize(
     "stdout",
     [
-        MAGIC + struct.pack("<II", 1 << 21, 1 << 24) + bytes((1 << 21) + (1 << 24)),
         MAGIC + struct.pack("<II", 0xFFFFFFFF, 0xFFFFFFFF),
-        MAGIC + struct.pack("<II", len(_wide(0)), 0) + _wide(0),
-        MAGIC + struct.pack("<II", len(_wide(900)), 0) + _wide(900),
+        MAGIC + struct.pack("<II", len(_deep()), 0) + _deep(),
         _inflating(),
         _metrics(110_000),
-        stream_of(Frame({**HEAD, "log": ["x" * 100] * 15_000})),
-        stream_of(Frame({**HEAD, "alerts": ["x" * 100] * 15_000})),
         stream_of(*[Frame(HEAD)] * 200),
     ],
-    ids=["zeros", "claims", "wide", "deep", "blocks", "metrics", "log", "alerts", "many"],
+    ids=["claims", "deep", "blocks", "metrics", "many"],
 )
 def test_a_hostile_stream_takes_a_watcher_little_memory_and_time(far, stdout):
     far(stdout)

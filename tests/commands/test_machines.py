@@ -25,7 +25,6 @@ from operant.monitor.remote.machines import Machines
 from operant.monitor.remote.remote_list import RemoteList
 from operant.monitor.remote.run_elsewhere import RunElsewhere
 from operant.monitor.remote.sending_list import _ListSender
-from operant.monitor.runs.machine.machine import MachineSample
 from operant.monitor.screens.run_screen import RunScreen
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -325,23 +324,6 @@ def test_a_host_with_a_slash_lists_its_runs_alone_and_opens_them(run_on, there, 
         os.write(terminal, b"\r")
         read_until(terminal, b"loss")
         os.write(terminal, b"q")
-
-
-def test_a_run_elsewhere_shows_what_the_list_knew_until_it_tells_more(run_on):
-    session = run_on("a", "far")
-    with listing("a") as machines:
-        wait_for(lambda: names(machines))
-        (row,) = machines.poll().rows
-        source = machines.open(row.run)
-        first = source.poll()
-        assert first.status.env_steps == 100
-        view = wait_for(lambda: (view := source.poll()).publish == 1 and view)
-        assert view.history.series("loss").mean[-1] == 0.5
-        assert (source.run, source.run.id) == (row.run, f"a:{session.run.id}")
-        sample = wait_for(source.machine)
-        assert isinstance(sample, MachineSample)
-        assert sample.disk.total_bytes > 0
-        source.close()
 
 
 def test_the_trainer_of_a_run_elsewhere_is_not_asked(run_on, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 from command_line import ENDLESS, SHORT, error_line, operant, operant_json
 from deaths import deaths, report
 from kept_rows import kept_rows
-from recorded import event_texts, kill_recorder, publishes, recorder_pid
+from recorded import kill_recorder, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
@@ -35,18 +35,6 @@ def test_five_processes_killed_at_random_moments_leave_finished_files():
     found = deaths(num_kills=5, seed=20261121)
     assert report(found, seed=20261121)["kills"] == 5
     assert any(death.finished_s for death in found)
-
-
-def test_a_finished_run_has_all_its_files_and_nothing_on_standard_output():
-    status = operant_json("train", "cart_pole_ppo_smoke", *SHORT)
-    (run,) = list_runs()
-    wait_for(lambda: recorder_pid(run) is None and publishes(run))
-    last = kept_rows(run)[-1]
-    assert (last.env_steps, last.iteration) == (status["env_steps"], status["iteration"])
-    assert last.metrics["episode/return"] == status["metrics"]["episode/return"]
-    assert any(text.startswith("checkpoint") for text in event_texts(run))
-    assert not any(text.startswith("crashed") for text in event_texts(run))
-    assert run.recorder_log_path.read_text() == ""
 
 
 def test_a_killed_recorder_changes_nothing_and_another_goes_on(recorded_training):

@@ -173,22 +173,6 @@ def test_a_trainer_that_dies_at_once_shows_its_log(monkeypatch, tmp_path):
     assert "died before its first publish" in done.stderr
 
 
-def test_a_killed_trainer_is_crashed_keeps_its_numbers_and_resumes(start_training):
-    process, run = start_training(
-        "cart_pole_ppo_smoke", *ENDLESS, "--set", "checkpoint.every_iterations=3"
-    )
-    wait_for(lambda: run.checkpoint_folder.exists() and list(run.checkpoint_folder.glob("i*")))
-    process.kill()
-    process.wait()
-    crashed = operant_json("status", run.id)
-    assert crashed["state"] == "crashed"
-    assert crashed["env_steps"] > 0
-    assert operant_json("runs")[0]["state"] == "crashed"
-    goal = crashed["env_steps"] + 4096
-    status = operant_json("train", "--resume", run.id, "--set", f"total_env_steps={goal}")
-    assert (status["state"], status["env_steps"]) == ("finished", goal)
-
-
 def test_help_config_lists_every_key():
     text = operant("train", "--help-config").stdout
     for key in ("num_envs", "ppo.learning_rate", "evaluation.num_episodes", "cart_pole_ppo_smoke"):
