@@ -325,14 +325,6 @@ def test_a_reason_that_is_no_text_and_a_hook_that_is_no_method_are_refused(line)
         operant.train(line, total_env_steps=640, callbacks=[Stops()], **SMALL)
     (run,) = operant.runs()
     assert run.status().state == "failed"
-
-    class Hidden:
-        @property
-        def on_iteration(self):
-            raise ValueError("mine")
-
-    with pytest.raises(operant.UsageError, match=r"looking at on_iteration fails: ValueError: m"):
-        operant.train(line, callbacks=[Hidden()], **SMALL)
     number = type("Number", (), {"on_end": 5})()
     with pytest.raises(operant.UsageError, match=r"\[0\]: on_end = 5: expected a method"):
         operant.train(line, callbacks=[number], **SMALL)
@@ -380,15 +372,3 @@ def test_a_metric_that_nobody_publishes_is_a_warning_once(line, capsys):
     said = "SaveBest: no metric is called 'episode/retrun' so far; did you mean 'episode/return'?"
     assert texts(run).count(said) == 1
     assert capsys.readouterr().err.count(said) == 1
-
-
-@pytest.mark.parametrize(
-    "callback",
-    [operant.SaveBest(), operant.StopAtReturn(3), operant.StopWithoutImprovement(3)],
-    ids=lambda each: type(each).__name__,
-)
-def test_a_callback_that_waits_for_evaluations_is_refused_without_them(line, callback):
-    said = f"{type(callback).__name__} looks at evaluations, and evaluation.num_episodes = 0"
-    none = {**SMALL, "evaluation": {"num_episodes": 0}}
-    with pytest.raises(operant.UsageError, match=said):
-        operant.train(line, total_env_steps=128, callbacks=[callback], **none)

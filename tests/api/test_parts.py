@@ -158,16 +158,6 @@ def test_a_number_that_is_none_beside_a_picture_is_refused():
         envs.reset(Transitions.of(envs.spec, 1).obs)
 
 
-def test_agents_of_a_world_have_packed_rows_as_well():
-    spec = load_any_spec("pettingzoo:parallel_envs:make_cameras")
-    envs = make_envs(spec, 1, 1, TRAINING)
-    out = Transitions.of(spec, 2)
-    with closing(envs):
-        envs.reset(out.obs)
-    assert out.obs[:, 0].tolist() == [7, 8]
-    assert out.obs[:, 64:].view(np.float32).tolist() == [[0.5], [1.5]]
-
-
 def test_agents_with_pictures_may_have_action_masks():
     spec = load_any_spec("pettingzoo:parallel_envs:make_masked_cameras")
     assert spec.mask_size == 3

@@ -151,17 +151,6 @@ def test_what_a_resumed_run_keeps_is_refused_and_a_complete_one_says_how_it_woul
         operant.train(resume=line_run)
 
 
-def test_a_stop_from_a_thread_leaves_the_first_interrupt_its_time(line):
-    class Stops:
-        def on_iteration(self, run):
-            if run.iteration == 1:
-                operant.runs()[0].stop()
-                signal.raise_signal(signal.SIGINT)  # within two seconds: the same request
-
-    run = operant.train(line, callbacks=[Stops()], **ENDLESS)
-    assert run.status().state == "stopped"
-
-
 def test_an_instance_is_no_environment_to_train_on(line):
     with pytest.raises(operant.UsageError, match="expected a name, or a class or function"):
         operant.train(line())

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import first_contact
 import gpu_bars
-import gpu_machine
 import pytest
 from waiting import wait_for
 
@@ -94,15 +93,6 @@ def test_a_process_and_all_that_it_started_end_with_its_limit(contact, tmp_path)
             return True
 
     wait_for(is_over)
-
-
-@pytest.mark.parametrize(
-    ("ptx", "cuda"),
-    [("8.0", (12, 0)), ("8.5", (12, 5)), ("8.6", (12, 7)), ("8.8", (12, 9)), ("9.0", (13, 0)),
-     ("9.5", (13, 5))],
-)  # fmt: skip
-def test_the_cuda_that_takes_a_version_of_ptx(ptx, cuda):
-    assert gpu_machine.cuda_of_ptx(ptx) == cuda
 
 
 def test_the_largest_costs_of_an_iteration():

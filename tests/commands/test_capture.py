@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 from command_line import error_line, operant, operant_process
 from kept_rows import kept_rows, series
@@ -179,21 +178,6 @@ def test_what_cannot_be_started_is_said_in_one_line(tmp_path):
     assert done.returncode == 2
     assert "Exec format error" in done.stderr.splitlines()[-1]
     assert read_status(the_run()).state == "failed"
-
-
-def test_a_shell_that_is_asked_to_stop_takes_its_program_with_it(tmp_path):
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "operant", "capture", "--", "sh", "-c",
-         f"'{sys.executable}' -c '{code}'; echo after"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout
-    program = psutil.Process(int(process.stdout.readline()))
-    process.send_signal(signal.SIGTERM)
-    process.wait(20)
-    process.stdout.close()
-    wait_for(lambda: not program.is_running())
 
 
 def test_a_message_that_is_none_ends_nothing(tmp_path):

@@ -98,14 +98,6 @@ def test_keys_are_those_of_the_configuration_in_the_line(complete):
     assert complete("train --set dqn.gamm") == ["dqn.gamma="]  # what makes it DQN may still come
 
 
-def test_values_of_few_words_are_offered(complete):
-    assert complete("train --set device=") == ["device=auto", "device=cpu", "device=cuda"]
-    assert complete("train --set compile=t") == ["compile=true"]
-    assert "algorithm=rainbow" in complete("train --set algorithm=")
-    assert "env=marine_nav" in complete("train --set env=ma")
-    assert complete("train --set num_envs=") == []
-
-
 def test_themes_and_metrics_are_offered(complete):
     assert complete("monitor --theme co") == ["colour-blind", "contrast"]
     run, lock = create_run("test", {})

@@ -15,7 +15,6 @@ from operant.monitor.export.writing import export
 from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.shared.errors import UsageError
-from operant.shared.page.schema import Metric
 from operant.shared.rows.row_file import RowFile
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -170,14 +169,6 @@ def test_tensorboard_keeps_rows_of_lower_steps(tmp_path):
     run = logged((5, {"a": 1.0}), (0, {"a": 2.0}), (-1, {"a": 3.0}))
     export(run, "tensorboard", tmp_path / "out")
     assert scalars_of(tmp_path / "out", "a") == [(5, 1.0), (0, 2.0), (3, 3.0)]
-
-
-def test_tensorboard_draws_a_metric_over_its_step_metric(tmp_path):
-    names = [Metric("val/loss", step_metric="epoch")]
-    rows = [(10, {"val/loss": 3.0}), (20, {"epoch": 1, "val/loss": 2.0}), (30, {"val/loss": 1.0})]
-    export(logged(*rows, names=names), "tensorboard", tmp_path / "out")
-    assert scalars_of(tmp_path / "out", "val/loss") == [(10, 3.0), (1, 2.0), (1, 1.0)]
-    assert scalars_of(tmp_path / "out", "epoch") == [(20, 1.0)]
 
 
 def test_tensorboard_gets_the_whole_run_once(run, tmp_path):

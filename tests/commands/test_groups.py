@@ -63,18 +63,6 @@ def test_the_table_has_a_line_for_each_group(runs):
     assert [line.split()[5] for line in lines] == ["-400.0%", "+300.0%"]
 
 
-def test_another_metric_and_runs_without_it():
-    ended_run("a", 0.9, 1, loss_value=2.0)
-    ended_run("a", 0.9, 2, loss_policy=4.0)
-    (group,) = operant_json("runs", "--group-by", "name", "--metric", "value")
-    assert (group["metric"], group["num_values"], group["mean"]) == ("loss/value", 1, 2.0)
-    assert group["standard_error"] is None
-    (line,) = operant("runs", "--group-by", "name", "--metric", "loss/policy").stdout.splitlines()[
-        1:
-    ]
-    assert line.split()[:3] == ["a", "1", "4.000"]
-
-
 def run_with_returns(name: str, returns: dict[int, float]) -> None:
     """`returns` are at env steps; there is a loss in between."""
     run, lock = create_run(name, {"config": {"seed": 1}})

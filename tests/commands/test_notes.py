@@ -118,13 +118,6 @@ def test_archived_runs_are_listed_where_they_are_asked_for(runs):
     assert done("runs", "--archived") == "no run is archived\n"
 
 
-def test_rm_removes_what_is_named_and_leaves_the_rest(runs):
-    answer = operant("rm", "alpha", "gamma", "--yes")
-    assert (answer.returncode, answer.stderr) == (0, "")
-    assert "removed 2 runs, " in answer.stdout
-    assert list_runs() == [runs[1]]
-
-
 def test_rm_chooses_by_state_and_by_age(runs):
     assert "removed 1 run" in done("rm", "--state", "failed,crashed", "--yes")
     assert runs[1] not in list_runs()

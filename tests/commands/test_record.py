@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import ENDLESS, SHORT, error_line, operant, operant_json
+from command_line import ENDLESS, SHORT, operant, operant_json
 from deaths import deaths, report
 from kept_rows import kept_rows
 from recorded import kill_recorder, publishes, recorder_pid
@@ -123,14 +123,3 @@ def test_a_recorder_that_cannot_be_started_is_a_warning(monkeypatch):
 
 def raise_no_processes(*arguments, **options):
     raise OSError(11, "no processes")
-
-
-def test_sinks_are_named_in_the_configuration(start_training):
-    _, run = start_training("cart_pole_ppo_smoke", *ENDLESS, "--set", "recorder.to=tensorboard")
-    folder = run.folder / "tensorboard"
-    wait_for(
-        lambda: folder.exists() and any(file.stat().st_size > 1000 for file in folder.iterdir())
-    )
-    assert "'tensorboard', 'prometheus' or 'wandb'" in error_line(
-        "train", "--set", "recorder.to=tensorbord"
-    )

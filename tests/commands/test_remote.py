@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from command_line import error_line, operant, operant_json
 from ssh_server import MISSING
-from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
 from operant.monitor.remote.host import RemoteName
@@ -129,13 +128,6 @@ def test_a_name_cannot_run_anything_elsewhere(ssh, tmp_path: Path):
     start_session()
     error_line("status", f"127.0.0.1:x; touch {tmp_path}/taken")
     assert not (tmp_path / "taken").exists()
-
-
-def test_a_stream_is_not_for_terminals():
-    session = start_session()
-    with operant_in_a_terminal("stream", "--latest") as (_, terminal):
-        assert b"is for programs" in read_until(terminal, b"is for programs")
-    session.close("finished", 0)
 
 
 def streams_of(run_id: str) -> list[int]:

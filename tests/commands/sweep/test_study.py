@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gymnasium.envs import registration
 from optuna.trial import TrialState
 
 from operant.commands.sweep import study as optunas
 from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
-from operant.commands.sweep.found_table import Going, TableWriter, line_of
+from operant.commands.sweep.found_table import Going, TableWriter
 from operant.commands.sweep.open_trial import SCORES, Scores, mean_up_to
 from operant.commands.sweep.parameters import Parameter, parse_parameter
 from operant.commands.sweep.study import ask, asked_before, enqueue, open_study
@@ -84,14 +83,6 @@ def test_a_stored_sweep_begins_with_a_preset_or_with_its_own_file(
     sweep.definition_path.write_text(changed)
     with pytest.raises(RunFolderError, match="cannot be read"):
         read_definition(sweep)
-
-
-@pytest.mark.parametrize("source", ["CartPole-v1", "mine/CartPole-v1", "acrobot"])
-def test_a_sweep_of_an_environment_is_read_as_it_was_written(source, sweep, monkeypatch):
-    monkeypatch.setattr(registration, "registry", dict(registration.registry))
-    registration.register("mine/CartPole-v1", "gymnasium.envs.classic_control:CartPoleEnv")
-    write_definition(sweep, definition_of(source=source))
-    assert read_definition(sweep).source == source
 
 
 def test_a_file_that_changes_later_changes_no_trial(sweep, tmp_path):
@@ -199,18 +190,6 @@ def test_machines_share_a_study_and_leave_each_other_their_trials(storage, tmp_p
     first, second = TableWriter(sweep, here, study).write().trials
     assert (first.runs, first.message) == (("run-of-a",), "")
     assert (second.runs, second.message) == (("run-of-b",), "on b")
-
-
-def test_a_trial_that_ties_is_as_good_as_the_best(sweep):
-    definition = definition_of()
-    study = open_study(sweep, definition)
-    first, second, third = (
-        line_of(study.tell(ask(study, definition.parameters), score), study, definition)
-        for score in (1.0, 1.0, 2.0)
-    )
-    assert first.startswith("trial 0: 1.000, the best so far;")
-    assert second.startswith("trial 1: 1.000, as good as trial 0;")
-    assert third.startswith("trial 2: 2.000, the best so far;")
 
 
 def test_a_score_from_before_the_last_tenth_is_better_than_none():
