@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
-import subprocess
-import sys
 
 import pytest
 from command_line import ENDLESS
@@ -31,18 +28,6 @@ def test_leaving_the_monitor_leaves_the_run_and_says_how_to_return():
 
     with operant_in_a_terminal("monitor", "--latest") as (_, terminal):
         read_until(terminal, run.id.encode())
-
-
-def test_a_screen_that_nobody_would_see_is_refused():
-    keys, screen = pty.openpty()
-    command = [sys.executable, "-m", "operant", "monitor"]
-    with subprocess.Popen(
-        command, stdin=screen, stdout=screen, stderr=subprocess.PIPE, text=True
-    ) as monitor:
-        assert "needs a terminal" in monitor.stderr.read()
-    assert monitor.returncode == 2
-    os.close(screen)
-    os.close(keys)
 
 
 def test_killing_the_monitor_changes_nothing(start_training):
