@@ -23,11 +23,10 @@ from .runs.list.comparison import MAX_RUNS
 from .runs.list.runs_poller import RunsPoller
 from .runs.reading.run_poller import RunPoller
 from .runs.reading.run_source import Companion, RunSource
-from .screens.dialog import Dialog
+from .screens.dialog import Dialog, NoteDialog, why_not
 from .screens.group_screen import GroupScreen
 from .screens.help_screen import HelpScreen
 from .screens.monitor_screen import MonitorScreen
-from .screens.noting import NoteDialog, why_not
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
@@ -206,7 +205,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         own = [b for b in screen.BINDINGS if self._is_allowed(b)]
         sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
         for widget in screen.query(Drawing):
-            if isinstance(widget, Pane | RowList | TimeSlider | TrialsTable):
+            if isinstance(widget, Pane | RowList | TimeSlider):
                 sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
 

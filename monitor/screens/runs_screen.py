@@ -12,6 +12,8 @@ from textual.message import Message
 from ...shared.runs.run_folder import Run
 from ..charts.charted_metrics import RETURN
 from ..charts.shown_run import assigned_looks
+from ..panels.run_table import draw_count
+from ..render.lines import Line, fit, spread
 from ..runs.list.choices import Choice
 from ..runs.list.comparison import MAX_RUNS, Comparison
 from ..runs.list.group_source import WatchedGroup
@@ -19,14 +21,14 @@ from ..runs.list.run_filter import ListFilter
 from ..runs.list.run_groups import NAME, RunGroup, RunGrouper, group_choices
 from ..runs.list.run_order import order_choices, ordered, shown_value
 from ..runs.list.run_values import known_names
-from ..runs.list.runs_poller import RunRow, RunsView
+from ..runs.list.runs_poller import Machine, RunRow, RunsView
 from ..runs.reading.poll_loop import PollLoop
 from ..widgets.choice_line import ChoiceLine
+from ..widgets.drawing import Drawing
 from ..widgets.filter_line import FilterLine
 from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
 from ..widgets.row_list import RowList
-from ..widgets.runs_head import MachineLines, RunsHead
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import PollingScreen
 from .sweep_screen import SweepScreen
@@ -46,6 +48,72 @@ _KEYS = (
     ("s", "sort"),
     ("v", "group"),
 )
+
+
+_MOST_LINES = 6  # of machines that do not answer
+
+
+class RunsHead(Drawing):
+    """What this is, how many runs there are, and how many of them a filter leaves."""
+
+    def __init__(self) -> None:
+        super().__init__(id="runs-head")
+        self._count = self._filter = self._warning = self._grouped_by = ""
+
+    def show(
+        self,
+        rows: Sequence[RunRow],
+        num_shown: int,
+        filter_text: str = "",
+        warning: str = "",
+        grouped_by: str = "",
+    ) -> None:
+        self._count = draw_count(rows) if rows else ""
+        if filter_text:
+            self._count = f"{num_shown} of {self._count}"
+        self._filter, self._warning, self._grouped_by = filter_text, warning, grouped_by
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
+        if self._grouped_by:
+            title.append((f"  by {self._grouped_by}", "bar_focus"))
+        if self._filter:
+            title.append((f"  /{self._filter}", "bar_focus"))
+        if self._warning:
+            title.append((f"  ▲ {self._warning}", "bar_warning"))
+        return [spread(title, [(f"{self._count} ", "bar_dim")], width, "bar_text")]
+
+
+class MachineLines(Drawing):
+    """A line for each machine that nothing new comes from, with why; no room where all answer."""
+
+    def __init__(self) -> None:
+        super().__init__(id="machines")
+        self._silent: tuple[Machine, ...] = ()
+        self._height = 0
+
+    def show(self, machines: Sequence[Machine]) -> None:
+        self._silent = tuple(machine for machine in machines if machine.trouble)
+        height = min(len(self._silent), _MOST_LINES)
+        if height != self._height:
+            self._height = height
+            self.display = bool(height)
+            self.styles.height = height
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        lines: list[Line] = []
+        for machine in self._silent[:height]:
+            host = f" ▲ {machine.host}: "
+            text = machine.trouble.removeprefix(f"{machine.host}: ")
+            lines.append(
+                [(host, "bar_warning"), (fit(text, max(0, width - len(host))), "bar_text")]
+            )
+        if len(self._silent) > height > 0:
+            left = len(self._silent) - height + 1
+            lines[-1] = [(fit(f" ▲ {left} more machines do not answer", width), "bar_warning")]
+        return lines
 
 
 class RunsSource(Protocol):

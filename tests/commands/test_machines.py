@@ -24,7 +24,7 @@ from operant.monitor.remote.frames import Frame, read_frame, write_frame
 from operant.monitor.remote.machines import Machines
 from operant.monitor.remote.remote_list import RemoteList
 from operant.monitor.remote.run_elsewhere import RunElsewhere
-from operant.monitor.remote.sending_list import _ListSender
+from operant.monitor.remote.sending import _ListSender
 from operant.monitor.screens.run_screen import RunScreen
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession

@@ -31,7 +31,7 @@ from operant.monitor.runs.machine.tuning_advice import MORE_ENVS, Knobs
 from operant.monitor.runs.reading.alerts import Alert
 from operant.monitor.runs.reading.run_source import Looked
 from operant.monitor.screens.help_screen import HelpScreen
-from operant.monitor.screens.run_screen import RunScreen
+from operant.monitor.screens.run_screen import NoticeLine, RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.chart_grid import ChartGrid
@@ -39,7 +39,6 @@ from operant.monitor.widgets.console_panel import ConsolePanel
 from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
 from operant.monitor.widgets.pane import Pane
-from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
 from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared.runs.run_folder import Run

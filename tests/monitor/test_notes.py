@@ -18,8 +18,8 @@ from operant.monitor.runs.list.filter_terms import FilterError, parse_filter
 from operant.monitor.runs.list.run_filter import filtered
 from operant.monitor.runs.list.runs_poller import RunsPoller, RunsView
 from operant.monitor.runs.reading.run_description import description_of
-from operant.monitor.screens import noting
-from operant.monitor.screens.noting import ELSEWHERE, READ_ONLY, NoteDialog
+from operant.monitor.screens import dialog
+from operant.monitor.screens.dialog import ELSEWHERE, READ_ONLY, NoteDialog
 from operant.monitor.widgets.config_panel import (
     ConfigPanel,
     difference_lines,
@@ -282,7 +282,7 @@ async def test_a_note_is_left_as_it_was_or_written_or_a_line_says_why_it_cannot_
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, NoteDialog))
         with monkeypatch.context() as disk:
-            disk.setattr(noting, "change_notes", full)
+            disk.setattr(dialog, "change_notes", full)
             await pilot.press(*" wide", "enter")
             await until(pilot, shows(pilot, "the disk is full", "old wide"))
         await pilot.press("enter")

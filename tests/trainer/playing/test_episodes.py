@@ -149,8 +149,8 @@ def test_marine_nav_shows_robots_goals_obstacles_currents_and_a_range(episodes_o
 def test_the_current_drawn_is_the_one_that_vessels_feel():
     from marine_worlds import compiled_for, put_scenario
 
-    from operant.trainer.envs.marine_nav.currents import current_at
     from operant.trainer.envs.marine_nav.scenario import Scenario
+    from operant.trainer.envs.marine_nav.vessel import current_at
     from operant.trainer.envs.marine_nav.world import World
     from operant.trainer.playing.drawings.marine_nav import flow_at
 

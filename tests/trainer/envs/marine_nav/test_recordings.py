@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from marine_worlds import RECORDINGS, OneWorld, compiled_for, recorded_scenario, recording
 
-from operant.trainer.envs.marine_nav.currents import current_at
+from operant.trainer.envs.marine_nav.environment import evasion_angle
 from operant.trainer.envs.marine_nav.layout import (
     ENERGY,
     EVASION_RAD,
@@ -17,8 +17,8 @@ from operant.trainer.envs.marine_nav.layout import (
     X,
     Y,
 )
-from operant.trainer.envs.marine_nav.rewards import evasion_angle
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
+from operant.trainer.envs.marine_nav.vessel import current_at
 from operant.trainer.envs.marine_nav.world import World
 
 pytestmark = pytest.mark.slow
