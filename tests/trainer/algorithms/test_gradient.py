@@ -11,8 +11,7 @@ from learning import iterate
 from operant.trainer.algorithms.gradient import SHARED_SAMPLES, Gradient, num_shared
 from operant.trainer.algorithms.minibatches import Batch
 from operant.trainer.algorithms.ppo import PPO
-from operant.trainer.collecting.collector import Collector, pieces_of
-from operant.trainer.collecting.sliced import SlicedCollector
+from operant.trainer.collecting.collector import Collector, SlicedCollector, pieces_of
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads

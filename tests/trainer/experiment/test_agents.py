@@ -8,8 +8,8 @@ from learning import iterate
 from toy_envs import WALK
 
 from operant.shared.errors import ConfigError
+from operant.trainer.collecting.collector import SlicedCollector
 from operant.trainer.collecting.compiled import CompiledCollector
-from operant.trainer.collecting.sliced import SlicedCollector
 from operant.trainer.config import train_config
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.experiment import build, plan, refusals, traits, untrained

@@ -9,8 +9,7 @@ import psutil
 import pytest
 import torch
 
-from operant.trainer.collecting.collector import Collector
-from operant.trainer.collecting.grouped import GroupedCollector
+from operant.trainer.collecting.collector import Collector, GroupedCollector
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.hosted import first_seed
