@@ -212,7 +212,7 @@ def _best_last(table: SweepTable) -> list[SweepTrial]:
     return sorted(_scored(table), key=_score, reverse=not is_up)[-_MOST:]
 
 
-def _styles(best_last: Sequence[SweepTrial], selected: object) -> dict[int, str]:
+def _styles(best_last: Sequence[SweepTrial], selected: object) -> dict[object, str]:
     """The style of each trial, by its number."""
     first_good = _GOOD * len(best_last)
     styles = {

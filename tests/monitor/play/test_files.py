@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 from playing import CountedEpisodes
 
-from operant.monitor.play.film import HEAD
 from operant.monitor.play.filming import WIDTH, moments_of, write_episode
+from operant.monitor.play.projection import HEAD
 from operant.shared.episodes.scene import Frame
 from operant.shared.errors import UsageError
 

@@ -11,8 +11,12 @@ from torch.distributions import Normal
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_spec
 from operant.trainer.policies.actors import DeterministicActor, SquashedGaussianActor
-from operant.trainer.policies.distributions.squashed import squashed, squashed_slopes
-from operant.trainer.policies.distributions.squashing import ARCTAN, SQUASHES
+from operant.trainer.policies.distributions.squashing import (
+    ARCTAN,
+    SQUASHES,
+    squashed,
+    squashed_slopes,
+)
 from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces import Box, symmetric_box
 
