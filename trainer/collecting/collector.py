@@ -50,7 +50,7 @@ class CollectsRollouts(Protocol):
 
     @property
     def details(self) -> Metrics:
-        """Metrics of the rollout besides."""
+        """Further metrics of the rollout."""
 
     def take_notices(self) -> Sequence[str]:
         """What people should know of the episodes, each once."""
