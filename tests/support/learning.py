@@ -34,10 +34,15 @@ def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:
 
 def go_on(half: Experiment, rest: Experiment) -> None:
     """Load the state of `half` into `rest`, as a checkpoint saves it."""
-    saved = io.BytesIO()
-    torch.save(half.state_dict(), saved)
-    saved.seek(0)
+    saved = io.BytesIO(saved_state(half))
     rest.load_state_dict(torch.load(saved, weights_only=True), half.iteration)
+
+
+def saved_state(experiment: Experiment) -> bytes:
+    """The state of an experiment as a checkpoint saves it."""
+    saved = io.BytesIO()
+    torch.save(experiment.state_dict(), saved)
+    return saved.getvalue()
 
 
 def learn(experiment: Experiment) -> dict[str, float]:

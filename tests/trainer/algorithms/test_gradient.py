@@ -132,19 +132,6 @@ def test_only_minibatches_that_are_worth_it_are_cut():
     assert [num_shared(n, has_images=True) for n in (1, 127, 128, 256)] == [1, 1, 2, 4]
 
 
-@pytest.mark.parametrize("kind", ["lstm", "tokens"])
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_a_run_goes_on_from_its_state_bit_for_bit(kind, num_threads):
-    whole, first, second = (made(kind, num_threads) for _ in range(3))
-    iterate(whole, 4)
-    iterate(first, 2)
-    second.load_state_dict(first.state_dict(), 2)
-    iterate(second, 2)
-    assert torch.equal(whole.policy.flat_parameters, second.policy.flat_parameters)
-    for experiment in (whole, first, second):
-        experiment.close()
-
-
 def test_the_page_hears_of_steps_while_one_thread_collects():
     experiment = made("lstm", 1)
     under_way = []

@@ -306,16 +306,6 @@ def test_targets_are_those_of_all_of_the_return_whatever_the_risk(make, double):
     assert torch.equal(*found)
 
 
-def test_targets_that_move_with_the_actor_have_its_pace(make):
-    with pytest.raises(ConfigError, match=r"td3\.target_every = 3: targets move with"):
-        make({**DQN_TO_TD3, "td3": {"target_every": 3, "warmup_env_steps": 64, "batch_size": 32}})
-
-
-def test_rainbow_has_priorities_unless_it_is_told_otherwise():
-    config = make_config({"env": "cart_pole", "algorithm": "rainbow"})
-    assert config.table("replay").priority_exponent == 0.5
-
-
 @given(
     ratio=st.sampled_from([0.0625, 0.1, 0.3, 1.0, 2.5]), at_once=st.integers(1, 3),
     counts=st.lists(st.integers(0, 500), max_size=30),
@@ -327,13 +317,6 @@ def test_no_transition_is_forgotten_by_the_replay_ratio(ratio, at_once, counts):
     # Whole multiples of what all transitions are worth together.
     left = ratio * sum(counts) - sum(dues)
     assert -1e-3 < left < at_once + 1e-3
-
-
-def test_actions_are_no_longer_random_once_there_are_env_steps_enough(make):
-    experiment = make(DQN)
-    for at_random in (True, True, False):  # after 0, 32 and 64 env steps
-        assert experiment.algorithm.explores_at_random == at_random
-        iterate(experiment)
 
 
 def test_weights_undo_priorities_all_the_way_by_the_end(make):

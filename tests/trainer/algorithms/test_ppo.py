@@ -8,7 +8,6 @@ import pytest
 import torch
 from learning import collected, iterate, learn, num_steps_by_target_kl
 
-from operant.trainer.algorithms.compiled_ppo.learning import CompiledUpdate
 from operant.trainer.algorithms.minibatches import Batch
 from operant.trainer.algorithms.optimizer import scaled_down
 from operant.trainer.algorithms.ppo import PPO
@@ -76,24 +75,6 @@ def test_a_value_counts_only_as_far_as_it_may_move():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalize", ["true", "false"])
-def test_before_the_first_step_every_ratio_is_one(any_distribution, make_experiment, normalize):
-    experiment = make_experiment(
-        any_distribution, f"normalization.obs={normalize}", f"normalization.reward={normalize}"
-    )
-    for _ in range(3):  # after updates of the statistics as well
-        rollout = collected(experiment)
-        with torch.no_grad():
-            outputs = experiment.policy.outputs(rollout.obs[:-1].flatten(0, 1))
-            log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(
-                outputs, rollout.actions.flatten(0, 1)
-            )
-        ratios = (log_probs - rollout.log_probs.flatten()).exp()
-        assert (ratios - 1).abs().max() < 1e-5
-        learn(experiment)
-
-
-@pytest.mark.slow
 def test_an_update_begins_where_the_rollout_left_off(any_distribution, make_learning):
     """Steps too small to matter: the update's own ratios stay 1, to the last digit or two."""
     experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12")
@@ -150,14 +131,6 @@ def test_probabilities_and_weights_are_float32_whatever_the_networks_compute_in(
     learn(experiment)
     moments = experiment.algorithm.optimizer.mean
     assert policy.flat_parameters.dtype == moments.dtype == torch.float32
-
-
-def test_what_the_compiled_loops_cannot_do_pytorch_does(make_experiment):
-    assert make_experiment("policy.precision=bfloat16").algorithm.executor is None
-    (notice,) = make_experiment("policy.precision=bfloat16").take_notices()
-    assert "bfloat16" in notice
-    assert type(make_experiment().algorithm.executor) is CompiledUpdate
-    assert make_experiment().take_notices() == []
 
 
 def test_an_update_makes_good_actions_likelier(make_learning):

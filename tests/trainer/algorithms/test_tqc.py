@@ -8,7 +8,6 @@ from learning import iterate
 from sb3_contrib.common.utils import quantile_huber_loss
 from torch.distributions import Normal, TanhTransform, TransformedDistribution
 
-from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
@@ -76,8 +75,3 @@ def test_the_actor_follows_the_mean_of_all_quantiles(experiment, actor_step):
     torch.testing.assert_close(
         gradient, gradient_of(expected, policy.network), rtol=1e-3, atol=1e-5
     )
-
-
-def test_dropping_all_quantiles_is_refused():
-    with pytest.raises(ConfigError, match="dropped_quantiles = 7 leaves none of"):
-        make_config({**TQC, "tqc": {**TQC["tqc"], "dropped_quantiles": 7}})

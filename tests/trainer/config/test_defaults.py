@@ -78,28 +78,6 @@ def test_the_first_episodes_end_and_an_evaluation_comes_early(algorithm, env, no
     assert (config.seed, config.device) == (1, "auto")
 
 
-def test_neutral_defaults_are_those_of_the_reference_implementations():
-    ppo = load_config("gymnasium:Pendulum-v1")
-    assert (ppo.algorithm, ppo.rollout_size, ppo.ppo.num_epochs) == ("ppo", 2048, 10)
-    assert (ppo.ppo.learning_rate, ppo.ppo.gamma, ppo.ppo.entropy_coef) == (3e-4, 0.99, 0)
-    assert (ppo.rollout_size // ppo.ppo.num_minibatches, ppo.policy.activation) == (64, "tanh")
-    assert ppo.normalization.obs
-    assert ppo.normalization.reward
-    discrete = load_config("gymnasium:CartPole-v1")
-    assert discrete.ppo.entropy_coef == 0.01
-    assert not discrete.normalization.obs
-    for algorithm in ("sac", "td3", "ddpg"):
-        config = load_config("gymnasium:Pendulum-v1", [f"algorithm={algorithm}"])
-        own = config.algorithm_section
-        assert (config.num_envs, own.updates_per_env_step, own.batch_size) == (1, 1, 256)
-        assert (own.learning_rate, own.gamma, own.target_tau) == (3e-4, 0.99, 0.005)
-        assert config.policy.hidden_sizes == (256, 256)
-        assert (config.total_env_steps, config.replay.capacity) == (10**6, 10**6)
-        assert own.warmup_env_steps == 10_000
-    c51 = load_config("gymnasium:CartPole-v1", ["algorithm=c51"]).algorithm_section
-    assert (c51.lowest, c51.highest, c51.num_atoms) == (-100, 100, 101)
-
-
 @pytest.mark.parametrize("source", [None, "gymnasium:CartPole-v1"])
 def test_an_environment_that_is_set_takes_no_settings_of_another(source):
     config, sources, defaults = resolve(source, ["env=gymnasium:CartPole-v1"])

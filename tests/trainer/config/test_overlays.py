@@ -9,7 +9,6 @@ from learning import iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
-from operant.trainer.config.overlays import overlay_names
 from operant.trainer.experiment.build import make_experiment
 
 NAMES = ("cpu_parallel", "cpu_serial", "fast", "original", "smoke", "ultra_fast")
@@ -18,10 +17,6 @@ SEAS = (
     "policy.memory.kind=lstm", "policy.memory.size=4", "policy.hidden_sizes=[4]", "num_threads=1",
     "marine_nav.num_robots=4", "marine_nav.curriculum=[]",
 )  # fmt: skip
-
-
-def test_there_are_these():
-    assert tuple(overlay_names()) == NAMES
 
 
 @pytest.mark.slow
@@ -42,15 +37,6 @@ def test_each_goes_on_mettagrid(name):
     config = load_config(f"mettagrid_ppo+{name}")
     sizes = {"fast": 262_144, "ultra_fast": 262_144, "smoke": 256}
     assert config.rollout_size == sizes.get(name, 16_384)
-
-
-def test_the_first_iterations_of_original_and_fast_are_those_of_the_table():
-    original, fast = (load_config(f"mettagrid_ppo+{name}") for name in ("original", "fast"))
-    for config, minibatch in ((original, 512), (fast, 32_768)):
-        assert config.rollout_size // config.table("ppo").num_minibatches == minibatch
-    assert (original.num_envs, fast.num_envs) == (64, 512)
-    assert (original.policy.memory.horizon, fast.policy.memory.horizon) == (64, 32)
-    assert (original.table("ppo").sampler, fast.table("ppo").sampler) == ("prioritised", "shuffled")
 
 
 def test_what_is_set_is_on_top_and_a_later_overlay_on_top_of_a_former():

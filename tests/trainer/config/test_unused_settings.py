@@ -20,6 +20,7 @@ CART_POLE_PQN = "cart_pole_pqn"
 CART_POLE_DQN = "cart_pole_dqn"
 PENDULUM_SAC = "pendulum_sac"
 PENDULUM_DDPG = "pendulum_ddpg"
+REMEMBERING = "cart_pole_memory_ppo"
 
 # For every key: a preset and overrides with which it is refused, one line that says why; or None
 # where every run honours it, whatever it trains on.
@@ -236,6 +237,16 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         (CART_POLE, ("ppo.num_epochs=1", "ppo.target_kl=0.1"), "no later epoch could be left out"),
         (CART_POLE, ("ppo.value_coef=0", "ppo.value_clip=1"), "values are not learned"),
         (CART_POLE, ("contrastive.temperature=0.2",), "contrastive.coef = 0.0, which is off"),
+        (CART_POLE, ("contrastive.coef=0.1",), "policy.memory.kind = none; use lstm or gru"),
+        (REMEMBERING, ("contrastive.coef=0.1", "policy.memory.horizon=1"), "have no later step"),
+        (REMEMBERING, ("contrastive.coef=0.1", "num_envs=4"),
+         "ppo.num_minibatches = 4 has one of the 4; use at most 2"),
+        (REMEMBERING, ("contrastive.coef=0.1", "num_envs=1", "ppo.num_minibatches=1"),
+         "raise num_envs"),
+        ("cart_pole_c51", ("c51.lowest=3", "c51.highest=2"),
+         r"c51\.lowest = 3 is not below c51\.highest = 2"),
+        ("pendulum_tqc", ("tqc.dropped_quantiles=25",), "= 25 leaves none of"),
+        ("pendulum_td3", ("td3.target_every=3",), "= 3: targets move with"),
         ("cart_pole_iqn", ("policy.hidden_sizes=[]",), "iqn needs a hidden layer"),
         ("pendulum_ac_iqn", ("policy.hidden_sizes=[]",), "ac_iqn needs a hidden layer"),
         ("marine_nav_sac", ("policy.hidden_sizes=[]",), "sac needs a hidden layer"),
@@ -263,8 +274,6 @@ def test_an_engine_for_a_gpu_is_refused_on_the_processor():
 
 @pytest.mark.parametrize("preset", preset_names())
 def test_what_a_checkpoint_keeps_of_a_preset_is_no_setting_to_refuse(preset):
-    from operant.trainer.config.from_values import make_config
-
     config = load_config(preset)
     assert make_config(config.model_dump(mode="json")) == config
 

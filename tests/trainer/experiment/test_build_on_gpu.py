@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from learning import check_that_a_stopped_run_goes_on, iterate
+from learning import iterate
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer.config.files import load_config
@@ -54,18 +54,6 @@ def test_every_iteration_is_published_and_the_host_looks_when_asked(
     snapshot = reader.read()
     assert (snapshot.iteration, snapshot.env_steps) == (6, 768)
     assert [name for name, value in snapshot.metrics.items() if value != value] == []
-
-
-@pytest.mark.parametrize("normalize", ["true", "false"])
-def test_a_stopped_run_goes_on_to_the_same_end(
-    on_the_device, small_config, page, tmp_path, normalize
-):
-    writer, _ = page
-    config = small_config(
-        f"normalization.obs={normalize}", f"normalization.reward={normalize}",
-        "ppo.learning_rate_schedule=linear",
-    )  # fmt: skip
-    check_that_a_stopped_run_goes_on(config, writer, tmp_path)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -126,16 +114,3 @@ def test_the_host_runs_ahead_no_further_than_there_are_slots(make_cuda_experimen
     assert (experiment.num_started, experiment.iteration) == (4, 2)
     assert len(list(experiment.finish())) == 2
     assert experiment.iteration == 4
-
-
-def test_switches_of_ppo_run_as_captured_work_does(make_cuda_experiment):
-    experiment = make_cuda_experiment(
-        "ppo.sampler=prioritised",
-        "ppo.max_minibatch_size=20",
-        "normalization.reward_centring=0.01",
-    )
-    before = experiment.policy.flat_parameters.clone()
-    for _ in range(3):
-        list(experiment.iterate(Stopwatch(), wait=True))
-    assert (experiment.policy.flat_parameters != before).any()
-    assert experiment.policy.flat_parameters.isfinite().all()

@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn, ratios
+from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn
 from stand_in_streams import Work, WorkEvent
 
 from operant.shared import MetricsReader, MetricsWriter
@@ -174,60 +174,6 @@ def test_without_one_of_the_events_the_stand_in_comes_to_something_else(
     assert any(rows_by(order) != expected for order in ("collecting first", "learning first"))
 
 
-def test_the_first_two_rollouts_are_by_the_first_policy_and_each_later_one_by_the_one_before(
-    make_cuda_experiment,
-):
-    experiment = make_cuda_experiment(OVERLAP, PLENTY, "ppo.learning_rate=1e-2")
-    policies, furthest = [copied(experiment.policy)], []
-    for number in range(4):
-        experiment.collect()
-        experiment.collector.hand_over()
-        rollout = experiment.collector.rollout
-        furthest.append(float((ratios(experiment, rollout) - 1).abs().max()))
-        experiment.policy.load_state_dict(policies[max(0, number - 1)])
-        acting_ratios = ratios(experiment, rollout)
-        experiment.policy.load_state_dict(policies[number])
-        # Old log-probabilities are those of whoever acted, one update before.
-        assert (acting_ratios - 1).abs().max() < 1e-5, number
-        experiment.learn()
-        policies.append(copied(experiment.policy))
-    assert furthest[0] < 1e-5
-    assert all(far > 1e-2 for far in furthest[1:])
-
-
-def first_ratios(experiment):
-    """Of the first minibatch, which has all samples, of the next update."""
-    experiment.collect()
-    experiment.collector.hand_over()
-    seen = []
-    evaluate_actions = experiment.algorithm.evaluator.evaluate_actions
-
-    def watching(minibatch):
-        evaluation = evaluate_actions(minibatch)
-        _, outputs, _, samples = evaluation
-        log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(outputs, samples.actions)
-        seen.append((log_probs - samples.log_probs).exp().detach())
-        return evaluation
-
-    experiment.algorithm.evaluator.evaluate_actions = watching
-    experiment.learn()
-    experiment.algorithm.evaluator.evaluate_actions = evaluate_actions
-    return seen[0]
-
-
-@pytest.mark.parametrize("memory", [(), MEMORY], ids=["", "memory"])
-def test_the_first_epoch_begins_at_the_ratio_to_the_policy_that_acted(make_cuda_experiment, memory):
-    experiment = make_cuda_experiment(
-        OVERLAP, PLENTY, "ppo.num_minibatches=1", "ppo.learning_rate=1e-2",
-        "ppo.sampler=sequential", "normalization.obs=true", *memory,
-    )  # fmt: skip
-    assert (first_ratios(experiment) - 1).abs().max() < 1e-5  # nothing was learned yet
-    before = copied(experiment.policy)
-    ratios = first_ratios(experiment)
-    assert (ratios - 1).abs().max() > 1e-2
-    assert differing(before, copied(experiment.policy)) != []
-
-
 def fill(tensors, value=float("nan")):
     for x in tensors:
         x.fill_(value if x.is_floating_point() else 77 if x.dtype != torch.bool else True)
@@ -323,21 +269,3 @@ def test_waiting_checkpoints_and_evaluations_change_nothing(
     )  # fmt: skip
     assert differing(often, seldom) == []
     assert reader.read().iteration == 6
-
-
-def test_a_checkpoint_without_what_acts_does_not_fit(make_cuda_experiment):
-    plain, found = make_cuda_experiment(PLENTY), make_cuda_experiment(OVERLAP, PLENTY)
-    iterate(plain)
-    with pytest.raises(KeyError, match="acting"):
-        found.load_state_dict(plain.state_dict(), 1)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_it_learns_cart_pole(page, tmp_path, on_the_device):
-    writer, reader = page
-    config = load_config(
-        "cart_pole_ppo", [OVERLAP, "total_env_steps=300000", "checkpoint.every_iterations=0"]
-    )
-    assert loop.train(config, writer, tmp_path) is True
-    assert reader.read().metrics["evaluation/return"] >= 475

@@ -40,15 +40,6 @@ def test_gradients_are_those_of_automatic_differentiation(activation, num_copies
     )
 
 
-def test_without_a_gradient_to_follow_outputs_are_the_same():
-    network = DenseNetwork((4, 8, 3), generator=seeded(1))
-    obs = torch.randn(7, 4, generator=seeded(2))
-    with torch.no_grad():
-        outputs = network(obs)
-    assert not outputs.requires_grad
-    torch.testing.assert_close(outputs, network(obs).detach())
-
-
 def test_first_weights_are_uniform_within_one_over_the_root_of_the_inputs():
     network = DenseNetwork((100, 400, 1), generator=seeded(1))
     for weights, bound in ((network.weights[0], 0.1), (network.biases[0], 0.1)):

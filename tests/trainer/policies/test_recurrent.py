@@ -114,12 +114,6 @@ def test_an_lstm_begins_with_the_forget_gate_open_and_the_others_half_open():
     assert torch.equal(h, state[:, :1])
 
 
-def test_no_gate_of_a_gru_begins_with_a_bias():
-    layer = GRU(INPUTS, SIZE, seeded(1))
-    assert not layer.bias.any()
-    assert not layer.state_bias.any()
-
-
 @pytest.mark.parametrize(("size", "rows"), [(16, 3), (32, 70), (48, 130)])
 def test_compiled_loops_do_what_pytorch_does(size, rows):
     """In float32 with units enough for vectors; fewer rows than a block, and more."""

@@ -25,7 +25,6 @@ from operant.trainer.experiment.checkpoints import (
     list_checkpoints,
     load_checkpoint,
 )
-from operant.trainer.running import loop
 from operant.trainer.running.loop import report_evaluation, train
 
 
@@ -73,17 +72,6 @@ def test_the_event_of_an_evaluation_has_the_short_form_of_its_return(small_confi
     telemetry = SimpleNamespace(event=lambda *event: events.append(event))
     report_evaluation(evaluation, small_config(), telemetry)
     assert events == [("info", f"{text} mean return of the evaluation")]
-
-
-def test_checkpoints_and_evaluations_come_as_often_as_asked(small_config, page, tmp_path):
-    writer, reader = page
-    config = small_config(
-        "checkpoint.every_iterations=2", "checkpoint.keep=9", "evaluation.every_iterations=3"
-    )
-    train(config, writer, tmp_path)
-    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 4, 6]
-    history = reader.history()
-    assert history.iteration[~_is_nan(history, "evaluation/return")].tolist() == [3, 6]
 
 
 def test_a_request_to_stop_finishes_the_iteration_and_saves(small_config, page, tmp_path):
@@ -218,22 +206,6 @@ def test_a_run_tells_how_many_of_its_loops_are_compiled(
     counts = [phase[1] for phase in compiling[1:]]
     assert counts == sorted(counts)
     assert counts[-1] == num_loops
-
-
-def test_a_run_that_compiles_in_its_first_iteration_tells_it_there(
-    small_config, page, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(loop, "is_ready", lambda _: False)  # another test may have compiled them
-    writer, _ = page
-    phases = []
-    writer.on_phase = lambda *phase: phases.append(phase)
-    train(small_config("env=gymnasium:CartPole-v1", "num_threads=0"), writer, tmp_path)
-    counts = [
-        (done, total, unit) for name, done, total, unit, _ in phases if name == "compiling" and done
-    ]
-    assert set(counts) == {(2, 2, "loops")}
-    names = [name for name, *_ in phases]
-    assert "learning" in names  # later iterations do not compile
 
 
 def test_the_phases_of_a_run_are_told_in_their_order(small_config, page, tmp_path):

@@ -121,15 +121,6 @@ def test_progress_is_published_when_it_is_time_and_there_is_some(parts):
     assert math.isnan(values["progress/eta_s"])
 
 
-def test_a_run_that_hangs_publishes_nothing(parts):
-    page, work, clock, telemetry = parts
-    work.work_done = 1
-    for _ in range(100):
-        clock.now += PUBLISH_INTERVAL_S
-        telemetry.tick()
-    assert len(page.rows) == 1
-
-
 def test_what_waits_for_machine_code_is_said_to_compile_and_then_what_it_does():
     page = Page()
     stopwatch = Stopwatch(Clock(), page.phase)
@@ -242,20 +233,6 @@ def test_the_first_loss_that_is_no_number_is_told_once_with_its_iteration(parts,
     work.iteration = 8
     telemetry.iteration({name: value, "loss/value": math.nan})
     assert page.events == [("error", f"{name} is {value} in iteration 7")]
-
-
-def test_what_may_be_undefined_is_no_event(parts):
-    page, _, _, telemetry = parts
-    telemetry.iteration({"value/explained_variance": math.nan, "episode/return": math.nan})
-    assert page.events == []
-
-
-def test_a_phase_that_was_timed_elsewhere_wins_over_the_stopwatch(parts):
-    page, _, clock, telemetry = parts
-    with telemetry.stopwatch.phase("collect"):
-        clock.now += 5
-    telemetry.iteration({"time/collect_s": 0.25})
-    assert page.rows[0][0]["time/collect_s"] == 0.25
 
 
 @pytest.mark.parametrize("unplanned", [-100, 100])
