@@ -68,12 +68,6 @@ def test_workers_of_an_overlay_are_capped_and_those_that_are_asked_for_are_not()
         load_config("mettagrid_ppo+fast", ["workers.num_workers=512"])
 
 
-def test_a_file_whose_name_has_a_plus_is_that_file(tmp_path):
-    path = tmp_path / "a+fast.toml"
-    path.write_text('env = "cart_pole"\nnum_envs = 24\n')
-    assert load_config(str(path)).num_envs == 24
-
-
 @pytest.mark.parametrize(
     ("source", "told"),
     [
@@ -93,8 +87,3 @@ def test_what_is_wrong_with_an_overlay_alone_is_said_to_be_its_fault():
     load_config("grid_ppo", told)
     with pytest.raises(ConfigError, match=r"^with \+original: "):
         load_config("grid_ppo+original", told)
-
-
-def test_what_is_wrong_without_an_overlay_is_not_said_to_be_its_fault():
-    with pytest.raises(ConfigError, match=r"^ppo.gamma"):
-        load_config("grid_ppo+fast", ["ppo.gamma=2"])

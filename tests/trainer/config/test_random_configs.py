@@ -13,8 +13,6 @@ import sys
 import config_fuzz
 from random_configs import Case
 
-FILES = {"tinyphysics.model": "model.onnx", "tinyphysics.routes": "routes"}
-
 
 def test_a_few_random_configurations_train_or_are_refused_by_one_line():
     # In processes of its own: memory is limited for good, and forks are safe before any thread.

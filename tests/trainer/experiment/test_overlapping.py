@@ -9,10 +9,6 @@ import torch
 from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn
 from stand_in_streams import Work, WorkEvent
 
-from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.config.files import load_config
-from operant.trainer.config.metrics import metrics_of
-from operant.trainer.experiment.build import device_experiment
 from operant.trainer.machine.staged_values import StagedValues
 from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.running import loop
@@ -136,7 +132,7 @@ def test_whatever_is_done_first_it_is_the_loop_that_acts_one_update_late(
     check_same(found, rows, plain, one_update_late(plain))
 
 
-@pytest.mark.parametrize("eager", [("side",), ("main",), ("side", "main"), ("main", "side")])
+@pytest.mark.parametrize("eager", [("side",), ("main", "side")])
 def test_streams_that_do_at_once_what_they_may_come_to_the_same(make_cuda_experiment, eager):
     options = (PLENTY, *RUNS["normalized"])
     found, plain = make_cuda_experiment(OVERLAP, *options), make_cuda_experiment(*options)
@@ -225,26 +221,8 @@ def test_what_collects_and_what_learns_have_nothing_in_common(make_cuda_experime
     assert all(same)
 
 
-@pytest.fixture
-def page(operant_pages):
-    writer = MetricsWriter.create(
-        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
-    )
-    return writer, MetricsReader.attach(operant_pages / "p")
-
-
-@pytest.fixture
-def on_the_device(monkeypatch):
-    """`train` as with a GPU; the processor stands in for it."""
-    monkeypatch.setattr(
-        loop, "make_experiment", lambda config, *_: device_experiment(config, torch.device("cpu"))
-    )
-
-
-@pytest.mark.parametrize("options", [RUNS["normalized"], MEMORY], ids=["normalized", "memory"])
-def test_a_stopped_run_goes_on_to_the_same_end(
-    on_the_device, small_config, page, tmp_path, options
-):
+def test_a_stopped_run_goes_on_to_the_same_end(on_the_device, small_config, page, tmp_path):
+    options = (*RUNS["with memory"], "normalization.reward=true")
     config = small_config(OVERLAP, "ppo.learning_rate_schedule=linear", *options)
     checkpoint = check_that_a_stopped_run_goes_on(config, page[0], tmp_path)
     acting = checkpoint.state["collector"]["acting"]

@@ -39,9 +39,3 @@ def test_a_resumed_run_counts_from_where_it_goes_on():
     skipped = SkippedUpdates(4, num_updates=40, num_skipped=39)
     assert warnings_of(skipped, [{"updates/skipped": 39}], first=11) == []
     assert skipped.last_warning() == ""
-
-
-def test_metrics_without_a_count_of_skipped_updates_tell_nothing():
-    skipped = SkippedUpdates(4)
-    assert warnings_of(skipped, [{"loss/policy": 0.5}]) == []
-    assert skipped.last_warning() == ""
