@@ -12,6 +12,7 @@ import torch
 
 from operant.shared import MetricsWriter
 from operant.trainer.config import TrainConfig
+from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.experiment.checkpoints import Checkpoint, latest_checkpoint
 from operant.trainer.experiment.experiment import Experiment
 from operant.trainer.machine.stopwatch import Stopwatch
@@ -22,6 +23,14 @@ from operant.trainer.running.loop import train
 TINYPHYSICS = (
     "env=tinyphysics", "num_envs=10", "rollout_steps=400", "policy.distribution=beta",
 )  # fmt: skip
+
+
+# For every algorithm that learns from replay, an environment with actions that it can choose.
+REPLAY_ENVS = {
+    name: "cart_pole" if "Discrete" in section.action_kinds else "pendulum"
+    for name, section in algorithm_sections().items()
+    if "replay" in section.tables
+}
 
 
 def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:

@@ -259,13 +259,6 @@ def test_alpha_pays_more_for_entropy_while_there_is_too_little(make, target, ris
     assert (float(experiment.algorithm.alpha) > 0.5) == rises
 
 
-@pytest.mark.parametrize(("given", "expected"), [([], -1), (["sac.target_entropy=0"], 0)])
-def test_the_target_of_the_entropy_is_minus_the_number_of_actions_unless_it_is_set(
-    make, given, expected
-):
-    assert make(SMALL, *given).algorithm.target_entropy == expected
-
-
 def test_the_actor_and_the_targets_move_with_every_second_update_of_td3(make):
     experiment = make({**DQN_TO_TD3, "td3": {"warmup_env_steps": 64, "batch_size": 32}})
     iterate(experiment, 2)

@@ -119,12 +119,6 @@ def test_iterations_move_the_encoder_and_an_exported_policy_acts_as_it_does_here
         np.testing.assert_allclose(here, there, atol=1e-4)
 
 
-def test_twin_critics_see_through_encoders_of_their_own(make):
-    critics = make("sac", "image_envs:Pair").algorithm.critics
-    first, second = (x for name, x in critics.named_parameters() if "layers.1.weight" in name)
-    assert not torch.equal(first, second)
-
-
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("algorithm", ["dqn", "iqn", "sac", "td3", "ac_iqn"])
 def test_gradients_of_taped_networks_are_those_of_autograd(make, algorithm, encoder):

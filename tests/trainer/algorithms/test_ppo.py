@@ -77,7 +77,8 @@ def test_a_value_counts_only_as_far_as_it_may_move():
 @pytest.mark.slow
 def test_an_update_begins_where_the_rollout_left_off(any_distribution, make_learning):
     """Steps too small to matter: the update's own ratios stay 1, to the last digit or two."""
-    experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12")
+    statistics = ("normalization.obs=true", "normalization.reward=true")
+    experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12", *statistics)
     for _ in range(2):
         metrics = iterate(experiment)
         assert metrics["policy/approx_kl"] == pytest.approx(0, abs=1e-7)
@@ -174,9 +175,8 @@ def test_gradients_are_scaled_down_to_the_largest_norm_allowed():
     torch.testing.assert_close(gradients, torch.tensor([0.3, 0.4]))
 
 
-@pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_the_learning_rate_follows_its_schedule(make_learning, schedule):
-    experiment = make_learning(f"ppo.learning_rate_schedule={schedule}")
+def test_the_learning_rate_follows_its_schedule(make_learning):
+    experiment = make_learning("ppo.learning_rate_schedule=linear")
     rates = [iterate(experiment)["optimizer/learning_rate"] for _ in range(6)]
     assert rates[0] == 3e-4
     assert rates == sorted(rates, reverse=True)
@@ -190,6 +190,7 @@ def test_explained_variance_is_one_for_perfect_values_and_nan_where_returns_neve
     assert math.isnan(explained_variance(torch.ones(3), torch.zeros(3)))
 
 
+@pytest.mark.slow
 def test_the_numbers_do_not_depend_on_the_number_of_threads(any_distribution, make_experiment):
     weights = []
     for num_threads in (1, 2, 1):

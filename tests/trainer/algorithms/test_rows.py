@@ -64,9 +64,9 @@ def lived(policy, rollout):
 @pytest.mark.slow
 @pytest.mark.parametrize("horizon", [0, 16])
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_with_unchanged_weights_every_ratio_is_one(any_distribution, make_any, kind, horizon):
+def test_with_unchanged_weights_every_ratio_is_one(make_any, kind, horizon):
     experiment = make_any(
-        any_distribution, f"policy.memory.kind={kind}", f"policy.memory.horizon={horizon}",
+        f"policy.memory.kind={kind}", f"policy.memory.horizon={horizon}",
         "rollout_steps=32", "normalization.obs=true", "normalization.reward=true", *MEMORY,
     )  # fmt: skip
     num_ends = 0

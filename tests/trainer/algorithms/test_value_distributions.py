@@ -53,12 +53,6 @@ def test_atoms_that_returns_go_beyond_are_told_once_with_the_numbers(make):
     assert experiment.take_notices() == []
 
 
-def test_atoms_wide_enough_are_not_spoken_of(make):
-    experiment = make("c51", lowest=-1.0, highest=20.0)
-    iterate(experiment, 6)
-    assert experiment.take_notices() == []
-
-
 def test_every_environment_explores_by_noise_of_its_own_kept_for_a_collection(make):
     policy = (experiment := make("rainbow")).policy
     seen = []  # of each collection: the noise in each of its steps

@@ -162,13 +162,6 @@ def test_each_setting_has_the_source_that_set_it_last(tmp_path):
     assert source == {"num_envs": f"your file {path}", "seed": "you"}
 
 
-def test_tables_that_are_kept_of_a_preset_are_the_presets():
-    source = source_of("marine_nav_ppo", "algorithm=td3")
-    of_env = {source[key] for key in source if key.startswith("marine_nav.")}
-    assert of_env == {"preset marine_nav_ppo"}
-    assert source["td3.batch_size"] == "defaults of td3 (preset marine_nav_ppo is for ppo)"
-
-
 def test_the_default_of_a_setting_is_what_the_run_had_without_it():
     _, _, defaults = resolve("gymnasium:CartPole-v1", ["num_envs=16", "seed=7"])
     assert defaults == {"num_envs": 8, "seed": 1}

@@ -56,13 +56,6 @@ def test_a_run_may_name_code_where_its_user_began_it(project):
     assert load_checkpoint(checkpoint_of(CODE)).config == CODE
 
 
-def test_a_network_is_code_as_an_environment_is(project):
-    values = {"env": "cart_pole", "policy": {"encoder": "own_module:Net"}}
-    line = refusal(checkpoint_of(values, is_recorded=False))
-    assert f"encoder:own_module:Net would run own_module ({project / 'own_module.py'})" in line
-    assert load_checkpoint(checkpoint_of(values)).config == values
-
-
 def test_a_run_without_a_record_is_refused_in_one_line_that_names_the_file(project):
     told = refusal(checkpoint_of(CODE, is_recorded=False))
     assert f"would run own_module ({project / 'own_module.py'})" in told

@@ -71,12 +71,6 @@ def test_a_rank_that_fails_says_why(watches):
         assert lost_within(watch, 5) == f"{NAMES[1]} failed: out of memory"
 
 
-def test_rank_0_is_watched_by_all(watches):
-    watches[0].say("the disk is full")
-    for watch in watches[1:]:
-        assert lost_within(watch, 5) == f"{NAMES[0]} failed: the disk is full"
-
-
 def test_who_has_ended_is_not_missed(watches):
     watches[1].say(ENDED)
     watches[1].close()

@@ -10,11 +10,10 @@ import pytest
 import torch
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import resolve
 from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import load_any_spec, spec_of
 from operant.trainer.envs.names import ALL_ENV_NAMES, FOREIGN_ENV_NAMES, LEARNED_ENV_NAMES
-from operant.trainer.experiment.plan import ANY_MACHINE, Machine, plan
+from operant.trainer.experiment.plan import Machine, plan
 from operant.trainer.policies.encoder import make_encoder, own_encoder
 from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces import ANY_NUMBERS, Discrete
@@ -198,26 +197,3 @@ def test_the_first_notice_says_what_auto_chose(name, encoder):
     planned = plan(config, NO_GPU)
     assert planned.notices[0].startswith(f"policy.encoder = auto is {encoder}, for observations")
     assert planned.update == ("compiled" if encoder == "mlp" else "pytorch")
-
-
-def test_compiled_loops_and_fused_rollouts_run_no_network_of_ones_own():
-    values = {"policy": {"encoder": "image_envs:Pair"}}
-    planned = plan(make_config(values), NO_GPU)
-    assert (planned.update, planned.collector) == ("pytorch", "sliced")
-    with pytest.raises(ConfigError, match="rollout = fused: it runs no encoder"):
-        plan(make_config({**values, "rollout": "fused"}), ANY_MACHINE)
-
-
-@pytest.mark.parametrize("algorithm", ["ppo", "pqn", "dqn", "rainbow"])
-def test_minatar_is_seen_through_its_convolution_with_presets_and_without(algorithm):
-    assert make_config({"env": "minatar_breakout", "algorithm": algorithm}).encoder == "minatar"
-    preset = resolve(f"minatar_breakout_{algorithm}").config
-    assert (preset.encoder, preset.policy.hidden_sizes) == ("minatar", ())
-
-
-@pytest.mark.parametrize("algorithm", ["ppo", "dqn", "iqn"])
-def test_neutral_defaults_for_images_are_those_of_the_atari_references(algorithm):
-    config = resolve(env("Large"), (f"algorithm={algorithm}",)).config
-    assert config.policy.hidden_sizes == ((512,) if algorithm == "iqn" else ())
-    assert config.algorithm_section.learning_rate == (2.5e-4 if algorithm == "ppo" else 1e-4)
-    assert not config.normalization.obs

@@ -60,20 +60,6 @@ def test_nothing_leaks_from_one_episode_into_the_one_before():
     assert returns.squeeze(1).tolist() == [2.0, 1.0, -2.0, -1.0, 2.0, 1.0]
 
 
-def test_a_time_limit_does_not_teach_that_life_is_short():
-    """One state, reward 1 for ever, cut every 10 steps: its value is 1 / (1 - gamma), not less."""
-    gamma, value = 0.99, torch.zeros(1)
-    steps = 10
-    truncated = flags(*[False] * (steps - 1), True)
-    for _ in range(400):
-        known = value.expand(steps, 1)
-        _, returns = gae(
-            torch.ones(steps, 1), known, known, flags(*[False] * steps), truncated, gamma, 0.95
-        )
-        value = returns.mean().reshape(1)
-    assert value.item() == pytest.approx(100.0, rel=1e-3)
-
-
 def by_definition(rewards, values, next_values, terminated, truncated, gamma, gae_lambda):
     """The sum over l of (gamma lambda)^l delta_t+l, to the end of the episode."""
     steps, num_envs = rewards.shape

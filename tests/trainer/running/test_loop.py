@@ -214,22 +214,6 @@ def test_training_goes_on_while_a_checkpoint_is_written(small_config, page, tmp_
     assert differing(stopped.state, saved.state) == []
 
 
-def test_checkpoints_that_come_faster_than_the_disk_are_all_written_and_told(
-    small_config, page, tmp_path, monkeypatch
-):
-    writer, reader = page
-    begun = threading.Event()
-
-    def slow(file):
-        begun.wait(0.05)  # never set: a disk that takes its time
-
-    monkeypatch.setattr("os.fsync", slow)
-    train(small_config("checkpoint.every_iterations=1", "checkpoint.keep=9"), writer, tmp_path)
-    assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [1, 2, 3, 4, 5, 6]
-    told = [event.text for event in reader.events() if event.text.startswith("checkpoint")]
-    assert told == [f"checkpoint: iteration-00000000{number}.pt" for number in range(1, 7)]
-
-
 def test_a_checkpoint_that_is_being_written_is_whole_however_training_ends(
     small_config, page, tmp_path, monkeypatch
 ):

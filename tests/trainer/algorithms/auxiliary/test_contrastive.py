@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 
-import onnx
 import pytest
 import torch
 from hypothesis import given
@@ -20,8 +19,6 @@ from operant.trainer.algorithms.auxiliary.contrastive import (
     steps_left,
 )
 from operant.trainer.algorithms.rows import rows_of
-from operant.trainer.experiment.onnx_export import write_onnx
-from operant.trainer.experiment.untrained import make_policy
 
 LSTM = ("policy.memory.kind=lstm", "policy.memory.size=8")
 ON = (*LSTM, "contrastive.coef=0.1")
@@ -138,26 +135,6 @@ def test_dead_steps_take_no_part(make_experiment):
     assert rows.valid.gather(0, places)[later > 0].all()
 
 
-def test_what_is_published_is_the_mean_of_the_steps_that_take_part(make_experiment):
-    experiment = make_experiment(
-        *ON, "ppo.num_minibatches=1", "ppo.num_epochs=1", "ppo.sampler=sequential"
-    )
-    algorithm, drawn = experiment.algorithm, []
-    prepared = algorithm.prepared
-    algorithm.prepared = lambda *arguments: drawn.append(prepared(*arguments)) or drawn[-1]
-    evaluator, seen = algorithm.evaluator, []
-    features = evaluator.features
-    evaluator.features = lambda rows: seen.append(features(rows)) or seen[-1]
-    policy = experiment.policy
-    before = policy.projection.weight.detach().clone(), policy.projection.bias.detach().clone()
-    published = iterate(experiment)["loss/contrastive"]
-    later = drawn[0].extra["later"]
-    embeddings = torch.nn.functional.normalize(torch.nn.functional.linear(seen[0], *before), dim=-1)
-    losses = info_nce(embeddings, later, 0.1)
-    assert 0 < (later > 0).sum() < later.numel()
-    assert published == pytest.approx((losses.sum() / (later > 0).sum()).item(), rel=1e-5)
-
-
 def test_off_nothing_is_drawn_or_allocated_and_updates_are_the_same_bits(
     make_experiment, monkeypatch
 ):
@@ -200,15 +177,3 @@ def test_on_it_learns_to_tell_episodes_apart(make_experiment):
     # guessing among 16 rows has log 16 = 2.77
     assert losses[0] > 2.5
     assert all(0 < loss < 2.0 for loss in losses[-3:])
-
-
-def test_an_exported_policy_has_no_head_for_it(make_experiment, tmp_path, small_config):
-    experiment = make_experiment(*ON)
-    saved = {name: x.clone() for name, x in experiment.policy.state_dict().items()}
-    assert saved["projection.weight"].shape == (64, 8)
-    loaded = make_policy(small_config(*ON))
-    loaded.load_state_dict(saved)
-    write_onnx(loaded, 4, tmp_path / "policy.onnx", "a test")
-    graph = onnx.load(tmp_path / "policy.onnx").graph
-    assert not [x.name for x in graph.initializer if "projection" in x.name]
-    assert not [x for x in graph.initializer if list(x.dims) in ([64, 8], [8, 64], [64])]

@@ -75,6 +75,7 @@ def test_an_iteration_is_traced_once_everything_is_compiled(trained):
     assert {"collect", "learn"} <= spans
 
 
+@pytest.mark.slow  # it compiles the loops of another environment
 def test_what_other_threads_do_in_an_iteration_is_in_its_trace(make_experiment, tmp_path):
     experiment = make_experiment(
         "env=cart_pole_no_velocity", "num_envs=256", "policy.memory.kind=gru",
@@ -111,7 +112,7 @@ def test_after_a_traced_iteration_phases_are_as_they_were(make_experiment, tmp_p
 
 def test_a_trace_that_cannot_be_written_ends_nothing(trained, tmp_path):
     (tmp_path / "run" / "traces").write_text("a file in the way")
-    _, page = trained("trace.every_iterations=3", "trace.keep=2")
+    _, page = trained("trace.every_iterations=3")
     assert any(text.startswith("no trace: ") for text in told(page))
     assert page.read().iteration == 6
 
@@ -132,7 +133,10 @@ def test_episodes_are_recorded_as_the_policy_plays_them_then(trained):
 
 def test_looking_changes_nothing_that_is_learned(make_experiment, trained):
     names = ("gradients", "weights", "trace", "episodes")
-    run, _ = trained(*(f"{name}.every_iterations=1" for name in names))
+    run, _ = trained(*(f"{name}.every_iterations=1" for name in names), "trace.keep=2")
+    assert sorted(path.name[:19] for path in run.trace_folder.iterdir()) == [
+        "iteration-000000005", "iteration-000000006",
+    ]  # fmt: skip
     looked_at = latest_checkpoint(run.checkpoint_folder).state["policy"]
     experiment = make_experiment()
     iterate(experiment, 6)
