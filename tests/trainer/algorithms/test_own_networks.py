@@ -16,7 +16,6 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs import env_spec_of
 from operant.trainer.experiment.build import device_experiment, processor_experiment
-from operant.trainer.experiment.evaluation import evaluate
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.machine.threads import Threads
 
@@ -168,29 +167,3 @@ def test_ppo_sees_pictures_through_one_encoder_and_evaluates_both_in_one_pass(ma
     assert torch.equal(values, policy.values(obs))
     weights = policy.encoder.module[0].weight.flatten(1)  # orthogonal rows of norm sqrt(2)
     torch.testing.assert_close(weights @ weights.T, 2 * torch.eye(16), atol=1e-5, rtol=0)
-
-
-LEARNING = {
-    "ppo": {"ppo": {"learning_rate": 1e-3, "num_epochs": 4, "num_minibatches": 4, "gamma": 0.0}},
-    "dqn": {
-        "dqn": {
-            "learning_rate": 1e-3, "batch_size": 32, "warmup_env_steps": 256, "gamma": 0.0,
-            "updates_per_env_step": 0.25, "epsilon_end": 0.05,
-        },
-        "replay": {"capacity": 4000},
-    },
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", LEARNING)
-@pytest.mark.parametrize("env", ["Large", "Floats"])
-def test_what_a_picture_shows_is_learned(make, algorithm, env):
-    experiment = make(
-        algorithm, "auto", env=f"gymnasium:image_envs:{env}", num_envs=8, rollout_steps=32,
-        total_env_steps=8 * 32 * 16, **LEARNING[algorithm],
-    )  # fmt: skip
-    iterate(experiment, 16)
-    spec = env_spec_of(experiment.config)
-    returns = evaluate(experiment.policy, spec, 20, seed=5).returns
-    assert returns.mean() > 0.9 * STEPS

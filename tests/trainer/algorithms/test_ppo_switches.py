@@ -29,15 +29,6 @@ def test_gradients_in_pieces_add_up_to_the_same_update(make_experiment, memory, 
     assert (pieces != whole).any()  # sums in another order: it was in pieces
 
 
-def test_with_all_priorities_alike_it_is_the_same_as_shuffled(make_experiment):
-    pytorch = "ppo.max_minibatch_size=1000000"
-    shuffled = weights_after(make_experiment, pytorch)
-    alike = weights_after(
-        make_experiment, pytorch, "ppo.sampler=prioritised", "ppo.priority_exponent=0"
-    )
-    assert (shuffled == alike).all()
-
-
 def samples_with(advantages):
     """Samples whose other fields do not matter here."""
     return Batch(*[torch.tensor(advantages)] * 6)

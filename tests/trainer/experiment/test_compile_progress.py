@@ -68,13 +68,3 @@ def test_the_seconds_of_the_last_time_are_expected_the_next_time_of_any_version(
     assert again.look().left_s == 123
     (tmp_path / "collect_template_x.seconds").write_text("damaged")
     assert watched([Loop(tmp_path, "collect_template_x", "1")], clock).look().left_s != 123
-
-
-def test_a_loop_that_another_process_compiled_counts_and_needs_no_more_time(tmp_path, clock):
-    loops = [Loop(tmp_path, "collect_template_x"), Loop(tmp_path, "learn_template_x")]
-    progress = watched(loops, clock)
-    both_s = progress.look().left_s
-    loops[1].compile_elsewhere()
-    done, _, _, left_s = progress.look()
-    assert done == 1
-    assert 0 < left_s < both_s

@@ -7,15 +7,6 @@ import torch
 from operant.trainer.experiment.evaluation import evaluate
 
 
-def test_long_episodes_count_as_much_as_short_ones(make_experiment):
-    experiment = make_experiment()
-    # Each environment plays to its end: in CartPole a return is as long as its episode.
-    evaluation = experiment.evaluate(50)
-    assert len(evaluation.returns) == 50
-    assert (evaluation.returns == evaluation.lengths).all()
-    assert evaluation.lengths.min() >= 5
-
-
 def test_an_episode_ends_at_the_time_limit(make_experiment):
     experiment = make_experiment()
     balance = torch.tensor([[0.0, 0.5, 10.0, 3.0]])  # leaning right: push right

@@ -11,7 +11,6 @@ from stand_in_streams import Work, WorkEvent
 
 from operant.trainer.machine.staged_values import StagedValues
 from operant.trainer.machine.stopwatch import Stopwatch
-from operant.trainer.running import loop
 
 OVERLAP = "overlap=true"
 PLENTY = "total_env_steps=99999"
@@ -132,14 +131,6 @@ def test_whatever_is_done_first_it_is_the_loop_that_acts_one_update_late(
     check_same(found, rows, plain, one_update_late(plain))
 
 
-@pytest.mark.parametrize("eager", [("side",), ("main", "side")])
-def test_streams_that_do_at_once_what_they_may_come_to_the_same(make_cuda_experiment, eager):
-    options = (PLENTY, *RUNS["normalized"])
-    found, plain = make_cuda_experiment(OVERLAP, *options), make_cuda_experiment(*options)
-    rows, _ = overlapped(found, Work(eager=eager))
-    check_same(found, rows, plain, one_update_late(plain))
-
-
 def test_a_rollout_may_be_collected_before_the_last_is_learned_from_and_after(make_cuda_experiment):
     def done_by(order):
         return overlapped(make_cuda_experiment(OVERLAP, PLENTY), Work(order=ORDERS[order]), 4)[1]
@@ -227,23 +218,3 @@ def test_a_stopped_run_goes_on_to_the_same_end(on_the_device, small_config, page
     checkpoint = check_that_a_stopped_run_goes_on(config, page[0], tmp_path)
     acting = checkpoint.state["collector"]["acting"]
     assert differing(acting, checkpoint.state["policy"]) != []  # it is an update behind
-
-
-def test_waiting_checkpoints_and_evaluations_change_nothing(
-    on_the_device, small_config, page, tmp_path
-):
-    writer, reader = page
-
-    def weights(folder, *options):
-        config = small_config(OVERLAP, *options)
-        loop.train(config, writer, tmp_path / folder)
-        path = max((tmp_path / folder).glob("*.pt"))
-        return torch.load(path, weights_only=True)["state"]
-
-    often = weights("often", "checkpoint.every_iterations=1", "evaluation.every_iterations=2")
-    seldom = weights(
-        "seldom", "checkpoint.every_iterations=0", "evaluation.every_iterations=0",
-        "evaluation.num_episodes=0",
-    )  # fmt: skip
-    assert differing(often, seldom) == []
-    assert reader.read().iteration == 6

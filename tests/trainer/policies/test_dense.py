@@ -50,14 +50,6 @@ def test_first_weights_are_uniform_within_one_over_the_root_of_the_inputs():
     assert float(network.weights[0].detach().std()) == pytest.approx(0.0577, rel=0.02)
 
 
-def test_weights_come_from_the_generator_alone():
-    first, other = (DenseNetwork((4, 8, 3), generator=seeded(5)) for _ in range(2))
-    torch.rand(3)
-    assert torch.equal(first.flat_parameters, other.flat_parameters)
-    third = DenseNetwork((4, 8, 3), generator=seeded(6))
-    assert not torch.equal(first.flat_parameters, third.flat_parameters)
-
-
 def test_weights_are_views_of_one_tensor_after_a_move_as_well():
     network = DenseNetwork((4, 8, 3), num_copies=2, generator=seeded(1))
     network.to_device(torch.device("cpu"))

@@ -50,7 +50,6 @@ def brings(spec):
     ("spec", "from_replay", "encoder"),
     [
         (Seen((4, 84, 84)), True, "nature"),
-        (Seen((84, 84, 3)), False, "nature"),
         (Seen((36, 36)), False, "nature"),
         (Seen((36, 35, 3)), False, "minatar"),
         (floats((10, 10, 4)), False, "minatar"),
@@ -58,7 +57,6 @@ def brings(spec):
         (Seen((2, 9, 1)), False, "mlp"),
         (Seen((4, 84, 84, 3)), False, "mlp"),
         (floats((8,), ANY_NUMBERS), True, "mlp"),
-        (floats((8, 8)), True, "mlp"),
         (floats((8, 8, 2), (-1.0, 1.0)), True, "mlp"),
         (floats((84, 84), ANY_NUMBERS), True, "mlp"),
         (brings(Seen((600,))), False, "environment"),
@@ -81,9 +79,7 @@ def test_environments_with_images_are_listed_as_such(env):
     [
         ("nature", floats((8,)), r"is for images, \[height, width\] with or without channels, and "
          r"observations have the shape \(8,\); use mlp$"),
-        ("impala", Seen((4, 84, 84, 3)), r"have the shape \(4, 84, 84, 3\); use mlp$"),
         ("nature", Seen((84, 35, 3)), "at least 36 x 36, and these are 84 x 35; use auto$"),
-        ("minatar", Seen((2, 2)), "at least 3 x 3, and these are 2 x 2; use auto$"),
         ("minatar", floats((9, 9, 2), (0.0, 255.0)), "from 0 to 255; scale them, or use mlp$"),
         ("auto", floats((84, 84, 3), ANY_NUMBERS), "from -inf to inf; scale them, or use mlp$"),
         ("environment", Seen((84, 84)), "the environment brings no encoder; use auto$"),

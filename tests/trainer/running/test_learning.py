@@ -17,22 +17,14 @@ from operant.trainer.machine.threads import Threads
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_cart_pole_is_solved_by_the_smoke_preset(seed):
-    config = load_config("cart_pole_ppo_smoke", [f"seed={seed}", "num_threads=2"])
-    experiment = processor_experiment(config, threads := Threads(2))
-    for _ in range(config.num_iterations):
-        iterate(experiment)
-    assert experiment.evaluate(50).returns.mean() >= 475
-    threads.close()
-
-
-def test_cart_pole_is_solved_by_pytorch_in_bfloat16():
-    config = load_config("cart_pole_ppo_smoke", ["num_threads=1", "policy.precision=bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_cart_pole_is_solved_by_compiled_loops_and_by_pytorch_in_bfloat16(precision):
+    overrides = ["num_threads=1", f"policy.precision={precision}"]
+    config = load_config("cart_pole_ppo_smoke", overrides)
+    assert is_compiled(config) == (precision == "float32")
     experiment = processor_experiment(config, threads := Threads(1))
     for _ in range(config.num_iterations):
         iterate(experiment)
-    assert not is_compiled(config)
     assert experiment.evaluate(50).returns.mean() >= 475
     threads.close()
 

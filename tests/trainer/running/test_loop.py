@@ -46,20 +46,6 @@ def _is_nan(history, name):
     return mean != mean
 
 
-def test_a_request_to_stop_finishes_the_iteration_and_saves(small_config, page, tmp_path):
-    writer, _ = page
-    iterations = []
-
-    def report(values, iteration, env_steps):
-        iterations.append(iteration)
-
-    complete = train(
-        small_config(), writer, tmp_path, should_stop=lambda: 3 in iterations, report=report
-    )
-    assert complete is False
-    assert latest_checkpoint(tmp_path).iteration == 3
-
-
 def test_a_stopped_run_goes_on_to_the_same_end(small_config, page, tmp_path):
     writer, reader = page
     published = []
