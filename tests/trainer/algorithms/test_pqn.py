@@ -40,20 +40,3 @@ def test_epsilon_falls_to_its_end_and_stays_there():
     # 0.8 to lose over half of eight iterations: 0.2 an iteration
     assert found == pytest.approx([0.9, 0.7, 0.5, 0.3, 0.1, 0.1])
     threads.close()
-
-
-class Constant(PQN):
-    """A variation whose loss is always 2, and whose mean value is always 5."""
-
-    @staticmethod
-    def loss(policy, obs, actions, returns):
-        return 0.0 * policy.values(obs).sum() + 2.0, torch.tensor(5.0)
-
-
-def test_its_metrics_are_the_means_of_the_loss_and_of_the_values(monkeypatch):
-    monkeypatch.setattr("operant.trainer.algorithms.pqn.PQN", Constant)
-    small = {"algorithm": "pqn", "num_envs": 8, "rollout_steps": 16, "num_threads": 1}
-    threads = Threads(1)
-    found = iterate(processor_experiment(make_config(small), threads))
-    assert (float(found["loss/value"]), float(found["value/mean"])) == (2.0, 5.0)
-    threads.close()

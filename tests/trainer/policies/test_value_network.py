@@ -51,15 +51,6 @@ def test_dueling_values_are_the_states_and_what_actions_add_beyond_their_mean():
     assert network.values(torch.ones(1, 2)).tolist() == [[3.0, 4.0, 8.0]]
 
 
-def test_the_last_hidden_layer_is_there_for_each_stream():
-    layers = make_value_network(4, 3, CONFIG, seed=1, dueling=True).layers
-    shapes = [
-        [tuple(p.shape) for p in part.parameters() if p.dim() > 1]
-        for part in (layers.trunk, layers.value, layers.advantage)
-    ]
-    assert shapes == [[(8, 4)], [(6, 8), (1, 6)], [(6, 8), (3, 6)]]
-
-
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])
 def test_layer_norms_compute_in_float32_whatever_the_precision_of_products(precision):
     network = make_value_network(4, 2, PolicyConfig(), seed=1, layer_norm=True)
