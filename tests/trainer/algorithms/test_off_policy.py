@@ -63,8 +63,7 @@ def test_nothing_is_learned_and_all_is_random_until_warm(make, values):
     assert not torch.equal(parameters(experiment), before)
 
 
-@pytest.mark.parametrize(("num_envs", "steps"), [(1, 32), (4, 8), (32, 1)])
-@pytest.mark.parametrize("ratio", [0.25, 2.0])
+@pytest.mark.parametrize(("num_envs", "steps", "ratio"), [(1, 32, 2.0), (4, 8, 0.25), (32, 1, 2.0)])
 def test_the_replay_ratio_is_kept_with_any_number_of_environments(make, num_envs, steps, ratio):
     experiment = make(
         SMALL, f"num_envs={num_envs}", f"rollout_steps={steps}", f"sac.updates_per_env_step={ratio}"
