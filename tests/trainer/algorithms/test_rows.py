@@ -195,17 +195,3 @@ def test_the_gradient_over_rows_is_that_of_single_steps(make_experiment, kind):
         gradients.append(flat_gradient(loss, algorithm.gradient.parameters))
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
     assert (gradients[0] != 0).float().mean() > 0.9
-
-
-def test_rows_are_pieces_of_one_environment_each(make_experiment):
-    experiment = make_experiment("policy.memory.kind=gru", "policy.memory.horizon=4", *MEMORY)
-    rollout = collected(experiment)
-    rows = rows_of(rollout)
-    assert rows.samples.obs.shape == (4, 4 * 8, 4)
-    # Row 8 k + n is environment n from step 4 k on.
-    assert torch.equal(rows.samples.obs[:, 8 * 2 + 3], rollout.obs[8:12, 3])
-    assert torch.equal(rows.samples.actions[:, 8 * 2 + 3], rollout.actions[8:12, 3])
-    assert torch.equal(rows.states[8 * 2 + 3], rollout.states[2, 3])
-    chosen = rows.at(torch.tensor([19, 0]))
-    assert torch.equal(chosen.samples.obs[:, 0], rollout.obs[8:12, 3])
-    assert chosen.num_parts == 2

@@ -13,7 +13,6 @@ from operant.trainer.memory import samplers
 from operant.trainer.memory.samplers import (
     Prioritised,
     RandomOrders,
-    Sequential,
     make_sampler,
     probabilities,
     without_replacement,
@@ -77,11 +76,6 @@ def test_without_priorities_every_part_comes_once():
     drawn = torch.cat([index for index, _ in shuffled.epoch(batch(*range(8)), 4, 0.0)])
     assert sorted(drawn.tolist()) == list(range(8))
     assert shuffled.state_dict() == {}
-
-
-def test_in_sequence_parts_come_as_they_lie():
-    drawn = [index.tolist() for index, _ in Sequential(CPU).epoch(batch(*range(7)), 3, 0.0)]
-    assert drawn == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_the_next_epoch_is_another_and_a_copy_goes_on_alike():

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
 import config_fuzz
-from random_configs import Case
 
 
 def test_a_few_random_configurations_train_or_are_refused_by_one_line():
@@ -25,16 +23,3 @@ def test_a_few_random_configurations_train_or_are_refused_by_one_line():
     counted = json.loads(done.stdout.splitlines()[-1])
     assert counted["trained"] + counted["refused"] == 10
     assert min(counted["trained"], counted["refused"]) >= 2
-
-
-def test_a_process_that_dies_takes_one_configuration_with_it(tmp_path):
-    def drawn(number):
-        if number == 1:
-            os._exit(3)
-        return Case(number, "cart_pole_ppo", ("num_envs=0",), "one wrong")
-
-    ended = list(config_fuzz.in_processes(drawn, [0, 1, 2], tmp_path))
-    assert [(each.number, each.kind) for each in ended] == [
-        (0, "refused"), (1, "fault"), (2, "refused"),
-    ]  # fmt: skip
-    assert "the process died" in ended[1].text

@@ -50,8 +50,3 @@ def test_as_many_actions_are_random_as_epsilon_says(policy):
         assert actions.dtype == torch.int64
         # The standard deviation of the share is at most 0.0036.
         assert abs((actions != greedy).float().mean() - differing) < 0.018
-
-
-def test_real_valued_actions_are_refused():
-    with pytest.raises(TypeError, match="there are none but of discrete actions"):
-        QPolicy(load_spec("pendulum"), small_network, False)

@@ -79,18 +79,6 @@ def test_no_time_left_is_promised_by_iterations_that_compile_or_only_fill_the_re
     assert left_s(2.0, 2) == 960 / 5
 
 
-def test_no_time_left_is_promised_while_an_iteration_takes_much_longer_than_any_before(parts):
-    page, work, clock, telemetry = parts
-    finish_iteration(parts, 2.0, 1)
-    assert finish_iteration(parts, 2.0, 1)["progress/eta_s"] == 1996
-    for work.work_done in range(1, 9):
-        clock.now += 1.0
-        telemetry.tick()
-    left_s = [values["progress/eta_s"] for values, *_ in page.rows[-8:]]
-    assert left_s[:5] == [1995, 1994, 1993, 1992, 1991]
-    assert all(map(math.isnan, left_s[6:]))
-
-
 def test_progress_is_published_when_it_is_time_and_there_is_some(parts):
     page, work, clock, telemetry = parts
     work.work_done, work.env_steps_so_far = 1, 30
