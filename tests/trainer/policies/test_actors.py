@@ -153,13 +153,6 @@ def test_a_part_of_actions_is_random_whatever_the_actor_says(kind):
     assert (actor.act(obs, noise)[0] != expected).any(1).all()
 
 
-def test_greedy_actions_are_those_without_noise():
-    actor = SquashedGaussianActor(load_spec("pendulum"), CONFIG, False, seed=1)
-    obs = torch.randn(5, 3, generator=seeded(2))
-    kept, _ = actor.act(obs, torch.full((5, 1), 0.5))  # the middle of [0, 1) is no noise
-    torch.testing.assert_close(actor.greedy(obs), 2 * kept)
-
-
 @pytest.mark.parametrize("actions", [symmetric_box(1.0, math.inf), load_spec("cart_pole").actions])
 def test_actions_without_finite_bounds_and_choices_are_refused(actions):
     with pytest.raises(ConfigError, match=r"no finite bounds|are discrete"):
