@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -32,12 +35,13 @@ from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
 from .session.browser import STREAMS, is_in_a_browser
-from .session.hang_up import leaving_with_the_terminal
+from .session.hang_up import leaving_in_good_order
 from .session.key_order import KeysInOrder
 from .session.keys import Section, key_name
 from .session.memory import keep_memory_flat
 from .session.session import Session
 from .session.settings import REFRESH_S, Settings, settings_path
+from .session.terminal_driver import TerminalDriver
 from .widgets.drawing import Drawing
 from .widgets.pane import Pane
 from .widgets.row_list import RowList
@@ -113,11 +117,16 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
             self.register_theme(_theme(name, palette))
         self.theme = _theme_name(self.session.palette_name)
 
+    def get_driver_class(self) -> type[Driver]:
+        usual = super().get_driver_class()
+        return TerminalDriver if usual is LinuxDriver else usual
+
     def on_mount(self) -> None:
         if self._first_run:
             self.push_screen(self._run_screen(self._first_run))
         else:
             self.push_screen(RunsScreen(self._runs_source))
+        self.call_after_refresh(self._take_keys)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that a key does but moving about, once where several places have it, and the
@@ -183,6 +192,12 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if self.session.settings.bell:
             self.bell()
 
+    def leave(self, exit_code: int) -> None:
+        """Called in another thread: exit, once the application runs."""
+        while not self.is_running:
+            time.sleep(0.01)
+        self.call_from_thread(self.exit, return_code=exit_code)
+
     def action_help(self) -> None:
         self.push_screen(HelpScreen(self.help_sections(self.screen)))
 
@@ -219,6 +234,10 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         for node in (self.focused, self.screen, self):
             if node is not None and await self.run_action(action, node):
                 return
+
+    def _take_keys(self) -> None:
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.takes_keys = True
 
     def _wear(self, name: str) -> None:
         if self.no_color:
@@ -322,7 +341,11 @@ def watch(
         is_readonly=is_readonly,
     )
     streams = STREAMS if is_in_a_browser() else None
-    with leaving_with_the_terminal(lambda: app.call_from_thread(app.exit), streams):
-        app.run()
-    if machines:
-        machines.close()
+    try:
+        with leaving_in_good_order(app.leave, streams):
+            app.run()
+    finally:
+        if machines:
+            machines.close()
+    if app.return_code:
+        raise SystemExit(app.return_code)

@@ -1,0 +1,52 @@
+"""The terminal as Textual drives it: it gets back all that was its own, and keys act once there is
+something to see.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import termios
+import tty
+from typing import Any
+
+from textual import events
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+_QUIET_S = 0.05  # without a byte: nothing more is on its way
+_MOST_READS = 20
+_MOUSE_AS_CELLS = "\x1b[?1016l"
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver. Keys that were pressed before the first frame are dropped; so are keys and
+    mouse reports that are on their way when the terminal is given back.
+    """
+
+    takes_keys = False
+
+    def start_application_mode(self) -> None:
+        termios.tcflush(self.fileno, termios.TCIFLUSH)
+        super().start_application_mode()
+
+    def process_message(self, message: Message) -> None:
+        if self.takes_keys or not isinstance(message, events.InputEvent | events.Paste):
+            super().process_message(message)
+
+    def disable_input(self) -> None:
+        """Drop what the terminal sends while it still echoes nothing."""
+        super().disable_input()
+        if termios.tcgetattr(self.fileno)[tty.LFLAG] & termios.ECHO:
+            return
+        self.write(_MOUSE_AS_CELLS)
+        for _ in range(_MOST_READS):
+            ready, _, _ = select.select([self.fileno], [], [], _QUIET_S)
+            if not ready or not os.read(self.fileno, 4096):
+                return
+
+    def _sigcont_application(self, *given: Any) -> None:
+        """Take the terminal again, which the shell had meanwhile."""
+        if not self._must_signal_resume:  # stopped by SIGSTOP, before which nothing is given back
+            self.suspend_application_mode()
+        super()._sigcont_application(*given)
