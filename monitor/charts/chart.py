@@ -16,7 +16,6 @@ from .curves import NO_CURVE, Columns, Curve, band_spans, gather, line_spans
 from .distributions import draw_heat
 from .layers import (
     Mark,
-    cell_of,
     draw_alerts,
     draw_beyond,
     draw_legend,
@@ -24,7 +23,7 @@ from .layers import (
     draw_selection,
 )
 from .ticks import Scale, log_scale, log_tick_rows, nice_scale, tick_rows
-from .x_axis import share_of
+from .x_axis import cell_of, share_of
 from .x_edge import XEdge, draw_x_edge
 from .y_range import beyond, y_range
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...shared import History
 from ...shared.page.history import Integers
+from ..render.canvas import DOTS_WIDE
 from .curves import Flags, Floats
 from .ticks import steady_end
 
@@ -203,3 +204,8 @@ def share_of(x: float, x_range: tuple[float, float]) -> float:
     """Where `x` lies in a range: 0 at its start, 1 at its end."""
     low, high = x_range
     return (x - low) / (high - low) if high > low and math.isfinite(x) else 0.5
+
+
+def cell_of(x: float, x_range: tuple[float, float], columns: int) -> int:
+    """The column of cells that a place on the axis lies in, which is that of its dots."""
+    return round(share_of(x, x_range) * (DOTS_WIDE * columns - 1)) // DOTS_WIDE

@@ -25,7 +25,8 @@ from ...shared.text.harmless import harmless_lines
 from ..render.ascii import ascii_text
 from ..render.lines import Line
 
-_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"  # another screen, no cursor, no wrapping
+# No line of what was said until then; another screen, no cursor, no wrapping.
+_ENTER = "\r\x1b[K\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
 _LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 _BEGIN_FRAME, _END_FRAME = "\x1b[?2026h", "\x1b[?2026l"  # shown at once where that is known
 _KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO.|.", re.DOTALL)
@@ -73,6 +74,10 @@ class Terminal:
         pressed = os.read(self._input, _MOST_BYTES)
         return _KEY.findall(pressed.decode("utf-8", "replace")) if pressed else None
 
+    def drop_keys(self) -> None:
+        """Forget what was pressed up to now."""
+        termios.tcflush(self._input, termios.TCIFLUSH)
+
     def paint(self, lines: list[Line], size: tuple[int, int]) -> None:
         """Show `lines` on a screen of that size, as far as it does not already."""
         rows = [self._row(line) for line in lines[: size[1]]]
@@ -111,7 +116,7 @@ class Terminal:
         self._write(_ENTER)
 
     def _leave(self) -> None:
-        termios.tcsetattr(self._input, termios.TCSADRAIN, self._settings)
+        termios.tcsetattr(self._input, termios.TCSAFLUSH, self._settings)
         self._write(_LEAVE)
 
     def _signals(self) -> dict[signal.Signals, Any]:
@@ -126,7 +131,10 @@ class Terminal:
             signal.signal(number, suspend)
             self._enter()
 
-        return {signal.SIGTERM: end, signal.SIGHUP: end, signal.SIGTSTP: suspend}
+        return {
+            **dict.fromkeys((signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT), end),
+            signal.SIGTSTP: suspend,
+        }
 
 
 @contextmanager

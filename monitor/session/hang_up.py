@@ -1,4 +1,4 @@
-"""The end of the terminal, noticed whoever the parent is, and signals that ask the monitor to end."""
+"""The end of the terminal, noticed whoever the parent is, and signals that end the monitor."""
 
 from __future__ import annotations
 

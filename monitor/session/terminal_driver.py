@@ -17,6 +17,7 @@ from textual.message import Message
 _QUIET_S = 0.05  # without a byte: nothing more is on its way
 _MOST_READS = 20
 _MOUSE_AS_CELLS = "\x1b[?1016l"
+_NO_LINE = "\r\x1b[K"  # of what was said, or typed and echoed, until the screen is there
 
 
 class TerminalDriver(LinuxDriver):
@@ -27,6 +28,7 @@ class TerminalDriver(LinuxDriver):
     takes_keys = False
 
     def start_application_mode(self) -> None:
+        self._file.write(_NO_LINE)
         termios.tcflush(self.fileno, termios.TCIFLUSH)
         super().start_application_mode()
 

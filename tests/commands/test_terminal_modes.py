@@ -133,5 +133,7 @@ def test_keys_that_were_typed_before_the_first_frame_do_nothing(start_training):
         monitor.shows(b"episode/return")
         monitor.press(b"q")
         monitor.read_until(lambda: monitor.program.poll() is not None)
+        monitor.assert_is_given_back()
+    assert b"starting ..." in monitor.text.partition(b"\x1b[?1049h")[0]
     assert f"Stop {run.id}".encode() not in monitor.text
     assert read_status(run).state == "running"
