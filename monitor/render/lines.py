@@ -66,19 +66,25 @@ def spread(left: Line, right: Line, width: int, style: str = "text") -> Line:
 
 
 def boxed(title: Line, body: list[Line], width: int, height: int, border: str) -> list[Line]:
-    """`body` in a rounded frame of `width` by `height`, with `title` in its upper edge."""
+    """`body`, as much of it as fits, in a rounded frame of `width` by `height`, with `title` in its
+    upper edge.
+    """
     if width < 4 or height < 2:
         return [[] for _ in range(height)]
     inner = width - 4
-    title = [("╭─ ", border), *title, (" ", border)]
+    title = [("╭─ ", border), *_at_most(title, width - 6), (" ", border)]
     rule = "─" * max(0, width - 1 - line_width(title))
     lines: list[Line] = [[*title, (rule + "╮", border)]]
     for y in range(height - 2):
-        content = body[y] if y < len(body) else []
+        content = _at_most(body[y], inner) if y < len(body) else []
         fill = " " * max(0, inner - line_width(content))
         lines.append([("│ ", border), *content, (fill + " │", border)])
     lines.append([("╰" + "─" * (width - 2) + "╯", border)])
     return lines
+
+
+def _at_most(line: Line, width: int) -> Line:
+    return line if line_width(line) <= width else fit_line(line, max(0, width), "text")
 
 
 def _last_cells(text: str, width: int) -> str:

@@ -56,6 +56,7 @@ def test_two_ends_of_a_line_stand_apart_until_there_is_no_room():
 @pytest.mark.parametrize("width", [4, 20, 33])
 @pytest.mark.parametrize("height", [2, 5])
 def test_a_box_has_its_size(width, height):
-    lines = boxed([("t", "text")], [[("x", "text")]], max(width, 8), height, "border")
-    assert len(lines) == height
-    assert {line_width(line) for line in lines} == {max(width, 8)}
+    for words in ("x", "x" * 40):
+        lines = boxed([(words, "text")], [[(words, "text")]], max(width, 8), height, "border")
+        assert len(lines) == height
+        assert {line_width(line) for line in lines} == {max(width, 8)}
