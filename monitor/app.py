@@ -126,7 +126,6 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
             self.push_screen(self._run_screen(self._first_run))
         else:
             self.push_screen(RunsScreen(self._runs_source))
-        self.call_after_refresh(self._take_keys)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that a key does but moving about, once where several places have it, and the
@@ -234,10 +233,6 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         for node in (self.focused, self.screen, self):
             if node is not None and await self.run_action(action, node):
                 return
-
-    def _take_keys(self) -> None:
-        if isinstance(self._driver, TerminalDriver):
-            self._driver.takes_keys = True
 
     def _wear(self, name: str) -> None:
         if self.no_color:

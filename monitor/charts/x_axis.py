@@ -22,6 +22,7 @@ TRAINED = "trained"  # a unit of time in which nobody counted while no process t
 _TIME_UNITS = (("days", 86_400.0, 2.0), ("hours", 3_600.0, 2.0), ("minutes", 60.0, 3.0))
 _PAUSE = 12.0  # times as long as the spacing before and after it: nobody trained then
 _SMALLEST_PART = 1e-4
+_ALL = 0.9  # of an axis that grows: what is shown after as many steps out as in
 
 
 class Heads(Protocol):
@@ -127,7 +128,7 @@ class XWindow:
         low, high = self.shown(whole)
         full = whole[1] - whole[0]
         width = max((high - low) * factor, full * _SMALLEST_PART)
-        if width >= full:
+        if width >= (full if factor < 1 else _ALL * full):
             return XWindow()
         follows = self.end is None and about >= 1.0
         return XWindow(width, None if follows else low + about * (high - low - width) + width)

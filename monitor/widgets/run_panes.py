@@ -172,6 +172,8 @@ class RunPanes(Vertical):
     def _empty(self) -> list[str]:
         """The panes that have nothing to say."""
         has_something = {
+            "charts": bool(self.grid.board.metrics or self.grid.words)
+            or not self.query_one(ConsolePanel).has_lines,
             "machine": self.query_one(MachinePanel).has_samples,
             "time": self.query_one(TimePanel).has_phases or not self._has_shown,
             "media": self.query_one(MediaPanel).has_files,
