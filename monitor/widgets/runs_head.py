@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..charts.charted_metrics import RETURN, main_heading, main_metric
 from ..panels.run_table import draw_count
 from ..render.lines import Line, fit, spread
 from ..runs.list.runs_poller import Machine, RunRow
@@ -13,7 +14,9 @@ _MOST_LINES = 6  # of machines that do not answer
 
 
 class RunsHead(Drawing):
-    """What this is, how many runs there are, and how many of them a filter leaves."""
+    """What this is, how many runs there are, how many of them a filter leaves, and the metric that
+    the list shows, where it is the same for all.
+    """
 
     def __init__(self) -> None:
         super().__init__(id="runs-head")
@@ -28,8 +31,11 @@ class RunsHead(Drawing):
         grouped_by: str = "",
     ) -> None:
         self._count = draw_count(rows) if rows else ""
+        mains = {main_metric(row.status.metrics) for row in rows if row.status}
         if filter_text:
             self._count = f"{num_shown} of {self._count}"
+        if RETURN in mains and main_heading(mains) == "return":  # else each row names its metric
+            self._count += f" · {RETURN}"
         self._filter, self._warning, self._grouped_by = filter_text, warning, grouped_by
         self.redraw()
 
