@@ -142,7 +142,7 @@ def group_columns(found: Sequence[GroupStatistics]) -> list[Column]:
         Column("group", [one.group.label for one in found], least=20),
         Column("of", [] if is_one else names, goes_at=5),
         Column("n", counts, ">"),
-        Column(heading, values("error"), ">", least=9),
+        Column(heading, values("error"), ">", least=max(map(len, values("error")), default=0)),
         Column(SPREAD_WORDS["error"], intervals("error")),
         Column("vs baseline", relative if has_baseline else [], ">"),
         Column("IQM", values("iqm"), ">", goes_at=2),

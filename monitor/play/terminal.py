@@ -25,8 +25,8 @@ from ...shared.text.harmless import harmless_lines
 from ..render.ascii import ascii_text
 from ..render.lines import Line
 
-# No line of what was said until then; another screen, no cursor, no wrapping.
-_ENTER = "\r\x1b[K\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
+_NO_LINE = "\r\x1b[K"  # of what was said until then
+_ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"  # another screen, no cursor, no wrapping
 _LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 _BEGIN_FRAME, _END_FRAME = "\x1b[?2026h", "\x1b[?2026l"  # shown at once where that is known
 _KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO.|.", re.DOTALL)
@@ -54,6 +54,7 @@ class Terminal:
         self._input = sys.stdin.fileno()
         self._settings = termios.tcgetattr(self._input)
         with _kept_apart() as self._output, _caught(self._signals()):
+            self._write(_NO_LINE)
             self._enter()
             try:
                 yield
