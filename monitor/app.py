@@ -125,7 +125,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if self._first_run:
             self.push_screen(self._run_screen(self._first_run))
         else:
-            self.push_screen(RunsScreen(self._runs_source))
+            self.push_screen(RunsScreen(self._runs_source, self._member_source))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that a key does but moving about, once where several places have it, and the
@@ -162,7 +162,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if isinstance(self.screen_stack[-2], RunsScreen | SweepScreen):
             self.pop_screen()
         else:
-            self.switch_screen(RunsScreen(self._runs_source, message.run))
+            self.switch_screen(RunsScreen(self._runs_source, self._member_source, message.run))
 
     def on_run_screen_asked(self, message: RunScreen.Asked) -> None:
         """Ask again before a trainer is sent anything; with `--readonly` it is sent nothing."""
