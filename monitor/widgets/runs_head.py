@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..charts.charted_metrics import RETURN, main_heading, main_metric
 from ..panels.run_table import draw_count
-from ..render.lines import Line, fit, spread
+from ..render.lines import Line, fit, line_width, spread
 from ..runs.list.runs_poller import Machine, RunRow
 from .drawing import Drawing
 
@@ -20,7 +20,7 @@ class RunsHead(Drawing):
 
     def __init__(self) -> None:
         super().__init__(id="runs-head")
-        self._count = self._filter = self._warning = self._grouped_by = ""
+        self._count = self._metric = self._filter = self._warning = self._grouped_by = ""
 
     def show(
         self,
@@ -34,8 +34,8 @@ class RunsHead(Drawing):
         mains = {main_metric(row.status.metrics) for row in rows if row.status}
         if filter_text:
             self._count = f"{num_shown} of {self._count}"
-        if RETURN in mains and main_heading(mains) == "return":  # else each row names its metric
-            self._count += f" · {RETURN}"
+        # Else each row names its metric.
+        self._metric = RETURN if RETURN in mains and main_heading(mains) == "return" else ""
         self._filter, self._warning, self._grouped_by = filter_text, warning, grouped_by
         self.redraw()
 
@@ -47,7 +47,11 @@ class RunsHead(Drawing):
             title.append((f"  /{self._filter}", "bar_focus"))
         if self._warning:
             title.append((f"  ▲ {self._warning}", "bar_warning"))
-        return [spread(title, [(f"{self._count} ", "bar_dim")], width, "bar_text")]
+        right: Line = [(f"{self._count} ", "bar_dim")]
+        metric: Line = [(f"{self._metric} · " if self._metric else "", "bar_dim")]
+        if line_width([*title, *metric, *right]) < width:
+            right = [*metric, *right]
+        return [spread(title, right, width, "bar_text")]
 
 
 class MachineLines(Drawing):
