@@ -161,7 +161,7 @@ class TokenServer(Server):
         has a title and takes the keys.
         """
         self.public_url = f"{request.scheme}://{request.host}"
-        page = await super().handle_index(request)
+        page: Any = await super().handle_index(request)
         page.text = page.text.replace("<head>", f"<head>{_HEAD}", 1)
         return page
 

@@ -13,6 +13,7 @@ from types import FrameType
 
 LOOK_AGAIN_S = 0.5
 GRACE_S = 2.0
+SIGNAL_GRACE_S = 20.0  # there is a terminal to give back, which may take long on a busy machine
 EXIT_CODE = 129  # as of a process that SIGHUP ended
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
@@ -49,25 +50,25 @@ def leaving_in_good_order(
     """While inside, call `leave` with an exit code, in a thread of its own, once the terminal has
     gone or a signal asks the process to end.
 
-    What has not left after `GRACE_S` ends with its process: Textual may wait for ever to draw on a
+    What has not left after a while ends with its process: Textual may wait for ever to draw on a
     terminal that nobody has.
     """
     watched = standard_descriptors() if descriptors is None else descriptors
     is_over = threading.Event()
 
-    def end(exit_code: int) -> None:
+    def end(exit_code: int, grace_s: float) -> None:
         _in_thread(lambda: leave(exit_code))
-        if not is_over.wait(GRACE_S):
+        if not is_over.wait(grace_s):
             end_process(exit_code)
 
     def watch() -> None:
         while not is_over.is_set():
             if waited_for_hang_up(watched, LOOK_AGAIN_S):
-                end(EXIT_CODE)
+                end(EXIT_CODE, GRACE_S)
                 return
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        _in_thread(lambda: end(128 + number))
+        _in_thread(lambda: end(128 + number, SIGNAL_GRACE_S))
 
     before = {number: signal.getsignal(number) for number in ENDING}
     for number in ENDING:

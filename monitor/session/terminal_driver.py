@@ -28,9 +28,10 @@ class TerminalDriver(LinuxDriver):
     takes_keys = False
 
     def start_application_mode(self) -> None:
+        assert self._file
         self._file.write(_NO_LINE)
         termios.tcflush(self.fileno, termios.TCIFLUSH)
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def process_message(self, message: Message) -> None:
         if self.takes_keys or not isinstance(message, events.InputEvent | events.Paste):

@@ -480,6 +480,9 @@ async def test_0_undoes_what_was_done_to_charts_then_to_panes_wherever_the_keys_
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "episode/return", "events"))
         grid = app.screen.query_one(ChartGrid)
+        await pilot.press("d")
+        await until(pilot, notifies(app, "there is no reference"))
+        assert not grid.options.shows_difference
         await pilot.press("z", "s", "y", "f", "3", "3", "tab")
         assert grid.options.log_y == grid.options.full_y == {"episode/return"}
         assert not app.screen.query_one(EventsPanel).display
