@@ -8,6 +8,7 @@ import os
 import select
 import termios
 import tty
+from contextlib import suppress
 from typing import Any
 
 from textual import events
@@ -40,9 +41,12 @@ class TerminalDriver(LinuxDriver):
     def disable_input(self) -> None:
         """Drop what the terminal sends while it still echoes nothing."""
         super().disable_input()
-        if termios.tcgetattr(self.fileno)[tty.LFLAG] & termios.ECHO:
-            return
-        self.write(_MOUSE_AS_CELLS)
+        with suppress(OSError, termios.error):  # it has gone
+            if not termios.tcgetattr(self.fileno)[tty.LFLAG] & termios.ECHO:
+                self.write(_MOUSE_AS_CELLS)
+                self._drain()
+
+    def _drain(self) -> None:
         for _ in range(_MOST_READS):
             ready, _, _ = select.select([self.fileno], [], [], _QUIET_S)
             if not ready or not os.read(self.fileno, 4096):
