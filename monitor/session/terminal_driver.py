@@ -4,8 +4,10 @@ something to see.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import select
+import signal
 import termios
 import tty
 from contextlib import suppress
@@ -33,6 +35,10 @@ class TerminalDriver(LinuxDriver):
         self._file.write(_NO_LINE)
         termios.tcflush(self.fileno, termios.TCIFLUSH)
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        # In the loop: a handler that interrupts a write would wait for ever to write itself.
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTSTP, self._sigtstp_application)
+        loop.add_signal_handler(signal.SIGCONT, self._sigcont_application)
 
     def process_message(self, message: Message) -> None:
         if self.takes_keys or not isinstance(message, events.InputEvent | events.Paste):

@@ -110,15 +110,20 @@ def test_an_exception_gives_the_terminal_back():
         monitor.assert_is_given_back()
 
 
-def test_a_stopped_monitor_gives_the_terminal_back_and_takes_it_again():
+@pytest.mark.parametrize("stop", [b"\x1a", signal.SIGTSTP, signal.SIGSTOP])
+def test_a_stopped_monitor_takes_the_terminal_again_and_gives_it_back(stop):
     with watched("monitor") as monitor:
         monitor.shows(b"no runs yet")
-        monitor.press(b"\x1a")
+        if isinstance(stop, bytes):
+            monitor.press(stop)
+        else:
+            monitor.program.send_signal(stop)
         monitor.read_until(lambda: os.waitpid(monitor.program.pid, os.WNOHANG | os.WUNTRACED)[0])
-        monitor.assert_is_given_back()
-        monitor.text = b""
+        if stop != signal.SIGSTOP:  # which nobody can catch
+            monitor.assert_is_given_back()
+        before = len(monitor.text)
         monitor.program.send_signal(signal.SIGCONT)
-        monitor.shows(b"no runs yet")
+        monitor.read_until(lambda: b"no runs yet" in monitor.text[before:])
         monitor.press(b"q")
         monitor.read_until(lambda: monitor.program.poll() is not None)
         monitor.assert_is_given_back()
