@@ -152,8 +152,9 @@ class RunScreen(MonitorScreen):
         Binding("escape,backspace", "back", "make small again, or back to all runs"),
         Binding("tab", "app.focus_next", "next, previous pane"),
         Binding("shift+tab", "app.focus_previous", "next, previous pane"),
-        *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES),
-                  tooltip=f"show or hide the pane: {pane}") for i, pane in enumerate(PANES, 1)),
+        *(Binding(str(i), f"choose_pane('{pane}')", "panes; there: hide: " + " ".join(PANES),
+                  tooltip=f"go to the pane {pane}; there: hide it")
+          for i, pane in enumerate(PANES, 1)),
         Binding("slash", "find", "find charts, events, console lines, keys"),
         Binding("0", "reset", "charts as they come; again: the panes"),
         Binding("space", "pause", "pause and go on; play the replay"),
@@ -253,7 +254,7 @@ class RunScreen(MonitorScreen):
     def on_mount(self) -> None:
         arrangement = self.session.arrangements.of(project_of(self.run.id))
         self._panes.grid.options = replace(self.settings.chart_options(), arrangement=arrangement)
-        self._panes.wanted = self.settings.panes
+        self._panes.wanted = tuple(dict.fromkeys((*self.settings.panes, "charts")))
         self._panes.place()
         self.feed.start()
 
@@ -325,12 +326,10 @@ class RunScreen(MonitorScreen):
         if not self._panes.make_small() and not self._panes.drop_words():
             self.post_message(self.Closed(self.run))
 
-    def action_toggle_pane(self, pane: str) -> None:
-        if problem := self._panes.toggle(pane):
+    def action_choose_pane(self, pane: str) -> None:
+        if problem := self._panes.choose(pane):
             self.notify(problem, timeout=3)
         self.change_settings(panes=self._panes.wanted)
-        if not self.focused or not self.focused.display:
-            self.focus_next()
 
     def action_reset(self) -> None:
         """The charts as they come; where they are, the panes: the second time all is as it was."""

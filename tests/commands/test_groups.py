@@ -53,8 +53,8 @@ def test_the_table_has_a_line_for_each_group(runs):
     assert answer.returncode == 0, answer.stderr
     head, *lines = answer.stdout.splitlines()
     assert head.split() == [
-        "group", "n", "return", "±", "std", "error", "vs", "baseline", "IQM", "95%", "CI", "min",
-        "to", "max", "steps",
+        "group", "n", "episode/return", "±", "std", "error", "vs", "baseline", "IQM", "95%", "CI",
+        "min", "to", "max", "steps",
     ]  # fmt: skip
     assert [line.split()[:5] for line in lines] == [
         ["ppo.gamma=0.99", "2", "-3.000", "±", "1.000"],

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from command_line import ENDLESS
@@ -28,6 +32,29 @@ def test_leaving_the_monitor_leaves_the_run_and_says_how_to_return():
 
     with operant_in_a_terminal("monitor", "--latest") as (_, terminal):
         read_until(terminal, run.id.encode())
+
+
+def test_a_trainer_that_ends_under_the_monitor_is_no_zombie():
+    short = ("--set", "total_env_steps=20_000")
+    with operant_in_a_terminal("train", "cart_pole_ppo_smoke", "--monitor", *short) as (
+        monitor,
+        terminal,
+    ):
+        read_until(terminal, b"finished")
+        children = Path(f"/proc/{monitor}/task/{monitor}/children")
+        assert wait_for(lambda: not children.read_text())
+
+
+def test_a_screen_that_nobody_would_see_is_refused():
+    keys, screen = pty.openpty()
+    command = [sys.executable, "-m", "operant", "monitor"]
+    with subprocess.Popen(
+        command, stdin=screen, stdout=screen, stderr=subprocess.PIPE, text=True
+    ) as monitor:
+        assert "needs a terminal" in monitor.stderr.read()
+    assert monitor.returncode == 2
+    os.close(screen)
+    os.close(keys)
 
 
 def test_killing_the_monitor_changes_nothing(start_training):

@@ -48,7 +48,7 @@ def test_keys_pressed_while_it_gets_ready_are_not_written_on_the_screen():
     trained_run("cart_pole_ppo_smoke")
     with operant_in_a_terminal("play", "--latest") as (_, terminal):
         shown = read_until(terminal, b"getting ready")
-        os.write(terminal, b"xyz")
+        os.write(terminal, b"xyzq")
         shown += read_until(terminal, b"episode 0")
     assert b"xyz" not in shown
 

@@ -70,13 +70,25 @@ def runs():
 def test_runs_is_one_table_with_all_there_is_to_say(runs):
     change_notes(runs[1].folder, lambda notes: RunNotes("wide net", "a note", ("good",)))
     head, second, first = operant("runs").stdout.splitlines()
-    assert head.split() == ["run", "state", "age", "steps", "progress", "speed", "return",
+    assert head.split() == ["run", "state", "age", "steps", "progress", "speed", "episode/return",
                             "device", "about"]  # fmt: skip
     for words in (runs[0].id, "failed", "12.3k", "25.0%", "12.50", "cpu", "first is over"):
         assert words in first
         assert head.find("device") == first.find("cpu") == second.find("cpu")
     assert second.startswith("wide net  ")
     assert second.endswith("second is over; #good a note")
+
+
+def test_a_run_without_a_return_shows_its_main_metric_by_name(runs):
+    run, lock = create_run("third", {"config": {}})
+    session = RunSession(run, lock, publish_interval_s=1)
+    session.metrics.publish({"train/loss": 0.75, "train/lr": 1.0}, 3, 12_345)
+    session.close("finished", 0)
+    head, third, *others = operant("runs").stdout.splitlines()
+    assert "metric" in head.split()
+    assert "episode/return" not in head.split()
+    assert ("0.75" in third, "train/loss" in third) == (True, True)
+    assert all("episode/return" in line and "12.50" in line for line in others)
 
 
 @pytest.mark.parametrize("width", [60])

@@ -35,7 +35,6 @@ from operant.monitor.screens.run_screen import NoticeLine, RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.chart_grid import ChartGrid
-from operant.monitor.widgets.console_panel import ConsolePanel
 from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
 from operant.monitor.widgets.pane import Pane
@@ -353,8 +352,9 @@ async def test_0_undoes_what_was_done_to_charts_then_to_panes_wherever_the_keys_
         await until(pilot, shows(pilot, "episode/return", "events"))
         grid = app.screen.query_one(ChartGrid)
         await pilot.press("d")
-        await until(pilot, notifies(app, "no reference"))
-        await pilot.press("z", "s", "y", "f", "3", "tab")
+        await until(pilot, notifies(app, "there is no reference"))
+        assert not grid.options.shows_difference
+        await pilot.press("z", "s", "y", "f", "3", "3", "tab")
         assert grid.options.log_y == grid.options.full_y == {"episode/return"}
         assert not app.screen.query_one(EventsPanel).display
         await pilot.press("0")
@@ -405,37 +405,55 @@ async def test_slash_finds_charts_and_lines_of_events():
 
 
 @pytest.mark.pilot
-async def test_digits_show_and_hide_panes_and_the_choice_is_kept(tmp_path):
+async def test_a_digit_goes_to_its_pane_there_it_hides_it_and_the_choice_is_kept(tmp_path):
     path = tmp_path / "monitor.toml"
-    source = StillRun(make_view())
-    for hidden in (False, True):
-        app = MonitorApp(source.run, run_source=lambda _: source, settings_path=path)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, shows(pilot, "episode/return"))
-            await until(pilot, lambda h=hidden: ("where the time" in screen_text(pilot.app)) != h)
-            if not hidden:
-                await pilot.press("2")
-                await until(pilot, lambda: "where the time" not in screen_text(pilot.app))
+    source = StillRun(replace(make_view(), console=("12:00:00.000 printed",)))
 
+    def shown():
+        panes = [str(pane.id) for pane in app.screen.query(Pane) if pane.display]
+        return panes, str(app.focused.id)
 
-async def test_a_digit_shows_a_pane_that_had_no_room_or_says_why_it_cannot():
-    app = watching(replace(make_view(), console=("12:00:00.000 printed",)))
+    app = MonitorApp(source.run, run_source=lambda _: source, settings_path=path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "where the time"))
-        assert "printed" not in screen_text(app)
-        await pilot.press("5")
-        await until(pilot, shows(pilot, "printed"))
-        await pilot.press("5")
-        await until(pilot, lambda: "printed" not in screen_text(app))
+        await until(pilot, shows(pilot, "episode/return", "where the time"))
+        await pilot.press("1")
+        await until(pilot, lambda: shown() == (["time", "events"], "time"))
+        await pilot.press("1")
+        await until(pilot, lambda: shown() == (["charts", "time", "events"], "charts"))
+        await pilot.press("5")  # had no room
+        await until(pilot, lambda: shown() == (["charts", "events", "console"], "console"))
+        await pilot.press("enter", "3")  # an enlarged pane makes way
+        await until(pilot, lambda: shown() == (["charts", "events", "console"], "events"))
+        await pilot.press("3", "5", "5", "1")
+        await until(pilot, lambda: shown() == (["time"], "time"))
+        await pilot.press("2")
+        await until(pilot, lambda: shown() == (["charts"], "charts"))
+        await pilot.press("1")
+        await until(pilot, notifies(app, "one pane always stays"))
+    app = MonitorApp(source.run, run_source=lambda _: source, settings_path=path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        assert shown()[0] == ["charts"]
+
+
+async def test_a_digit_of_a_pane_that_cannot_be_shown_says_why():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("7")
         await until(pilot, notifies(app, "media: nothing to show"))
         await pilot.resize_terminal(80, 12)
         await pilot.press("5")
         await until(pilot, notifies(app, "console: no room below the charts"))
-        # The last row has the keys of the pane that has the focus.
-        await pilot.resize_terminal(160, 40)
-        await until(pilot, shows(pilot, "z zoom", "s smooth", "printed"))
-        app.screen.query_one(ConsolePanel).focus()
+
+
+async def test_the_last_row_has_the_keys_of_the_pane_that_has_the_focus():
+    source = StillRun(make_view())
+    app = MonitorApp(source.run, run_source=lambda _: source)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, shows(pilot, "z zoom", "s smooth"))
+        await pilot.press("5")
         await until(pilot, shows(pilot, "w wrap", "f fold"))
         assert "z zoom" not in screen_text(app)
 

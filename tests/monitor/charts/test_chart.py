@@ -46,11 +46,11 @@ def test_a_rising_curve_goes_from_the_lower_left_to_the_upper_right():
     lines = texts(draw_chart(chart(0.0, 500.0), 30, 7))
     assert lines == [
         "╭ episode/return ───── 487.3 ╮",
-        "│   500 ┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⣀⡤⠖⠋ │",
-        "│                   ⣀⡤⠖⠋⠁    │",
+        "│   500 ┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⣀⣠⠤ │",
+        "│                   ⣀⣠⠴⠒⠋⠁   │",
         "│   200 ┈┈┈┈┈┈┈⢀⣠⠤⠖⠋⠁┈┈┈┈┈┈┈ │",
-        "│          ⢀⣠⠴⠚⠉             │",
-        "│     0 ⣠⠴⠚⠉┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈ │",
+        "│         ⢀⣠⠤⠖⠋⠉             │",
+        "│     0 ⠖⠋⠉┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈ │",
         "╰────── 0 ────── 0.5 ── 1.00 ╯",
     ]
 
@@ -201,7 +201,7 @@ def two_runs(**fields) -> Chart:
 def test_the_curve_of_the_reference_is_named_beside_it():
     lines = draw_chart(two_runs(), 40, 12)
     pieces = [(text, style) for line in lines for text, style in line if "ref" in text]
-    assert [(text[-3:], style) for text, style in pieces] == [("ref", "series3")]
+    assert [(text.strip()[-3:], style) for text, style in pieces] == [("ref", "series3")]
     alone = Chart("a", "1", two_runs().traces[1:], (0.0, 99.0))
     assert not any("ref" in line for line in texts(draw_chart(alone, 40, 12)))
 

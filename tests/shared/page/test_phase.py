@@ -114,13 +114,21 @@ def test_the_time_left_falls_by_itself_and_is_unknown_once_it_has_passed(begun):
     assert read_status(run).phase_left_s is None
 
 
-@pytest.mark.parametrize("name", ["compiling", "saving", "restoring"])
+@pytest.mark.parametrize("name", ["compiling", "evaluating", "saving", "restoring"])
 def test_a_phase_in_which_nothing_can_be_seen_for_long_is_no_stall(begun, name):
     run, metrics = begun
     metrics.publish({"a": 1.0})
     wait_for(lambda: read_status(run).state == "stalled")
     metrics.phase(name)
     assert (read_status(run).state, read_status(run).phase) == ("running", name)
+
+
+def test_another_phase_is_stalled_when_its_beats_are_late(begun):
+    run, metrics = begun
+    metrics.publish({"a": 1.0})
+    metrics.phase("learning", 37, 100)
+    wait_for(lambda: read_status(run).state == "stalled")
+    assert read_status(run).phase == "learning"
 
 
 def test_an_evaluation_that_beats_is_running_however_old_the_last_publish_is(monkeypatch):
@@ -130,7 +138,7 @@ def test_an_evaluation_that_beats_is_running_however_old_the_last_publish_is(mon
     # 8 intervals of 0.25 s are 2 s.
     monkeypatch.setattr(MetricsReader, "age_s", lambda self, snapshot: 2.5)
     assert read_status(run).state == "stalled"
-    session.metrics.phase("evaluating", 37, 100)
+    session.metrics.phase("learning", 37, 100)
     assert read_status(run).state == "running"
     monkeypatch.setattr(MetricsReader, "seconds_since", lambda self, monotonic_ns: 2.1)
     assert read_status(run).state == "stalled"
