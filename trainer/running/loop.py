@@ -139,7 +139,7 @@ def telemetry_of(
 ) -> Telemetry:
     """What publishes the progress of an experiment from here on."""
     telemetry = Telemetry(
-        metrics, experiment.num_iterations * experiment.rollout_size, experiment, report=report,
+        metrics, experiment.planned_env_steps, experiment, report=report,
         num_pauses=intervals.num_pauses_left(),
         average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
     )  # fmt: skip
@@ -190,8 +190,9 @@ def iterate(
     for values in finished:
         if due.anything and experiment.is_idle:
             values |= inspection.values(due)
-            if due.evaluation:
+            if due.evaluation and (experiment.is_complete or not due.evaluates_at_end):
                 values |= evaluation_values(experiment, telemetry, should_stop)
+        telemetry.total_env_steps = experiment.planned_env_steps
         telemetry.iteration(values)
         check_weights(experiment, values)
     tell_notices(experiment, telemetry)

@@ -138,7 +138,7 @@ def test_agents_have_masks_of_several_choices():
 )
 def test_a_wrong_mask_of_an_agent_is_named(team, words):
     where = r" \(step 2 of its episode\), in environment 0$"
-    with pytest.raises(EnvError, match=f"{team}': agent 'a' gives {words}{where}"):
+    with pytest.raises(EnvError, match=f"{team}': step of agent 'a' gives {words}{where}"):
         iterations(config_of("ppo", f"pettingzoo:masked_envs:{team}"))
 
 
