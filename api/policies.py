@@ -161,7 +161,7 @@ class Policy:
                 actions = policy.env_actions(drawn)
         result = actions.numpy()[0] if is_one else actions.numpy()
         if problem := action_problem(result):
-            raise UsageError(f"{self.env}: the policy {problem}")
+            raise UsageError(f"{self.env}: {problem}")
         result = env_action(getattr(self._spec, "action_space", None), result)
         return result if state is None else (result, after.numpy())
 

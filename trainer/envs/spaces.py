@@ -239,12 +239,17 @@ def aligned(num_bytes: int) -> int:
 
 def leaves(space: Any) -> Iterator[Any]:
     """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
+    return (each for _, each in named_leaves(space))
+
+
+def named_leaves(space: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The `leaves`, each with where it is, such as `['arm'][0]`."""
     spaces = getattr(space, "spaces", None)
     if spaces is None or type(space).__name__ == "OneOf":  # which has one of its spaces at a time
-        yield space
+        yield key, space
         return
-    for each in spaces.values() if isinstance(spaces, Mapping) else spaces:
-        yield from leaves(each)
+    for name, each in spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces):
+        yield from named_leaves(each, f"{key}[{name!r}]")
 
 
 def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
