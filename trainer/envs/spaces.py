@@ -159,8 +159,8 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
     if isinstance(space, spaces.MultiBinary) and len(space.shape) == 1:
         return MultiDiscrete((2,) * space.shape[0])
     is_real = isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating)
-    bounds = (*space.low.flat, *space.high.flat) if is_real else ()
-    if bounds and len(space.shape) == 1 and max(map(abs, bounds)) < NO_BOUND:
+    bounds = [abs(float(x)) for x in (*space.low.flat, *space.high.flat)] if is_real else []
+    if bounds and len(space.shape) == 1 and max(bounds) < NO_BOUND:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
         f"env = '{name}': actions are {space}; they may be Discrete, a row of MultiDiscrete or "

@@ -27,6 +27,7 @@ from ..returns.episodes import Evaluation
 from .callbacks import EXITS, Callbacks
 from .checkpoint_writer import CheckpointWriter
 from .divergence import check_weights
+from .endless import EndlessEpisodes
 from .inspection.inspection import Inspection
 from .rank_timing import RankTable
 from .skipped_updates import SkippedUpdates
@@ -148,6 +149,7 @@ def telemetry_of(
         algorithm.updates_per_iteration, int(algorithm.num_updates),
         int(algorithm.finite_updates.num_skipped),
     )  # fmt: skip
+    telemetry.endless_episodes = EndlessEpisodes(experiment.config.num_rows, experiment.env_steps)
     if experiment.ranks.size > 1:
         telemetry.rank_table = RankTable(experiment, telemetry.stopwatch)
     return telemetry

@@ -15,6 +15,7 @@ from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_
 from ..config.metrics import GRAD_NORM
 from ..machine.stopwatch import OTHER, Stopwatch
 from .callbacks import Callbacks
+from .endless import MANY_AT_END, EndlessEpisodes
 from .rank_timing import RankTable
 from .skipped_updates import NUM_UPDATES, SkippedUpdates
 
@@ -77,6 +78,7 @@ class Telemetry:
         self.is_to_compile = False  # in the next iteration, which speeds leave out
         self.callbacks: Callbacks | None = None
         self.skipped_updates = SkippedUpdates(0)
+        self.endless_episodes = EndlessEpisodes()
         self._now, self._report = now, report
         self._publish_at = now()
         self._said_at = self._publish_at
@@ -127,13 +129,17 @@ class Telemetry:
         self._tell_bad_losses(values)
         if warning := self.skipped_updates.warning(values, self._work.iteration):
             self.event("warning", warning)
+        if warning := self.endless_episodes.warning(values, env_steps):
+            self.event("warning", warning)
         if self.callbacks:
             row |= self.callbacks.iteration(row | self._progress())
         self._publish(row)
 
     def end(self) -> None:
-        """Warn at the end of training where most updates were skipped."""
+        """Warn at the end of training where most updates were skipped, or no episode ended."""
         if warning := self.skipped_updates.last_warning():
+            self.event("warning", warning)
+        if warning := self.endless_episodes.warning({}, self._work.env_steps, MANY_AT_END):
             self.event("warning", warning)
 
     def tick(self) -> None:
