@@ -12,7 +12,7 @@ from torch import Tensor
 from ..envs.spaces import named_leaves
 from ..memory.rollout import Rollout
 from ..policies.packed import numbers_of
-from ..spaces import num_numbers
+from ..spaces import num_numbers, obs_type
 from ..spaces.encoders import Part, obs_parts
 
 SLACK = 1e-5  # of a bound: float32 rounds
@@ -39,7 +39,7 @@ class ObsBounds:
         self._bounded = [
             Bounded(key, part, _bound(each.low), _bound(each.high))
             for (key, each), part in zip(leaves, parts, strict=True)
-            if hasattr(each, "low") and _is_narrow(each)
+            if hasattr(each, "low") and _can_be_outside(each, spec)
         ]
 
     def notices(self, rollout: Rollout) -> list[str]:
@@ -74,11 +74,8 @@ def _bound(bounds: Any) -> Tensor:
     return torch.from_numpy(np.asarray(bounds, np.float32).reshape(-1))
 
 
-def _is_narrow(space: Any) -> bool:
-    """Whether its type has numbers beyond its bounds."""
-    if space.dtype == np.bool_:
-        return False
-    if space.dtype.kind == "f":
-        return bool(np.isfinite(space.low).any() or np.isfinite(space.high).any())
-    limits = np.iinfo(space.dtype)
-    return bool((space.low > limits.min).any() or (space.high < limits.max).any())
+def _can_be_outside(space: Any, spec: Any) -> bool:
+    """Whether rows of observations can have numbers beyond the bounds of one of their parts."""
+    if obs_type(spec) is np.uint8 and space.dtype == np.uint8:
+        return bool(space.low.any() or (space.high != 255).any())
+    return any(bool(np.isfinite(each).any()) for each in (space.low, space.high))

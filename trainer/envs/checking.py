@@ -181,6 +181,7 @@ def _pairs(obs: Any, space: Any) -> Iterator[tuple[NDArray[Any], Any]]:
 
 def reward_problem(reward: Any) -> str:
     try:
+        # A tensor with a gradient is no array.
         is_other = isinstance(reward, str | bytes) or np.iscomplexobj(np.asarray(reward))
         number = np.nan if is_other else float(reward)
     except WRONG_VALUES:

@@ -64,7 +64,7 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
         if ":" in name:
             import_from_here(name.rpartition(":")[0])
         envs = gymnasium.make_vec(name, 1, vectorization_mode="vector_entry_point")
-    except (gymnasium.error.Error, ImportError, AttributeError) as error:
+    except (gymnasium.error.Error, ImportError) as error:
         reason = first_line(error)
         if ":" in name:
             reason += "; gymnasium.vectorization = own takes ids, and sync also module:function"

@@ -164,8 +164,8 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
         f"env = '{name}': actions are {space}; they may be Discrete, a row of MultiDiscrete or "
-        f"MultiBinary, a row of Box of floating-point numbers with bounds below {NO_BOUND:g}, or a "
-        "Tuple or Dict of such"
+        "MultiBinary, a bounded row of Box of floating-point numbers, or a Tuple or Dict of such; "
+        f"bounds from {NO_BOUND:g} on count as none"
     )
 
 

@@ -26,5 +26,5 @@ class EndlessEpisodes:
         self._is_over = True
         return (
             f"no episode has ended after {num_steps:,} env steps: there are no returns until one "
-            "does; if none ever does, give the environment a time limit, as preprocessing.time_limit"
+            "does; if none ever does, set a time limit, as preprocessing.time_limit"
         )

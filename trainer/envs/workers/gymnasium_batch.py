@@ -259,6 +259,8 @@ class GymnasiumBatch:
                 # NumPy would take the real part, read the text, and make NaN of None.
                 if isinstance(reward, np.complexfloating | str | bytes | None):
                     raise TypeError
+                if getattr(reward, "requires_grad", False):
+                    raise TypeError
                 a.reward[number] = reward
                 a.terminated[number], a.truncated[number] = terminated, truncated
                 if not (

@@ -221,8 +221,8 @@ class PettingZooBatch:
         elif truncated and not terminated:
             terminated = True
             self._notice(
-                f"{self._source.setting}: step truncates agents without an observation, such as "
-                f"{agent!r}: they count as terminated, because nothing is left to learn from"
+                f"{self._source.setting}: step truncates agents without an observation: they count "
+                "as terminated, because there is no state whose value could follow"
             )
         # One that is gone without a word has come to its end.
         a.terminated[row] = terminated or not (stays or truncated)
