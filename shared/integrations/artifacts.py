@@ -31,8 +31,8 @@ class Artifact:
         self.files[name or path.name] = path
 
     def add_dir(self, local_path: Any, name: str | None = None, **_: Any) -> None:
-        """All files below a folder; links to folders are not followed. Raises ValueError for more than
-        10,000.
+        """All files below a folder; links to folders are not followed. Raises ValueError for more
+        than 10,000.
         """
         for folder, _folders, files in os.walk(local_path):
             for path in (Path(folder, file) for file in files):

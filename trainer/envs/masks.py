@@ -193,8 +193,8 @@ def sampled_action(env: Any, space: MaskedSpace, obs: Any, info: Any, actions: A
     """
     random = np.random.default_rng(0)
     if isinstance(actions, Box):
-        row = random.uniform(actions.low, actions.high).astype(np.float32)
-        return env_action(env.action_space, row)
+        numbers = random.uniform(actions.low, actions.high).astype(np.float32)
+        return env_action(env.action_space, numbers)
     method = mask_method(env)
     mask = np.ones(sum(space.choices), np.bool_)
     if space.size(method, lambda: [info]):
