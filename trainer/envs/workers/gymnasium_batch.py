@@ -267,9 +267,8 @@ class GymnasiumBatch:
                     isinstance(terminated, TRUTH_VALUES) and isinstance(truncated, TRUTH_VALUES)
                 ):
                     raise TypeError
-                if self._seeks_masks and (unused := unused_in_info(info, self._num_choices)):
-                    self._notice(f"{self._source.setting}: {unused}")
-                    self._seeks_masks = False
+                if info and self._seeks_masks:
+                    self._seek_masks(info)
                 if self.games:
                     self.games.reward[number], self.games.is_over[number] = info[GAME]
                 self._write(number, obs, info, is_over=bool(terminated or truncated))
@@ -287,6 +286,12 @@ class GymnasiumBatch:
         if not is_finite(a.reward):
             current[0] = number = int(np.argmin(np.isfinite(a.reward)))
             raise self._error("step", reward_problem(float(a.reward[number])))
+
+    def _seek_masks(self, info: Any) -> None:
+        """Notice masks that came with no reset."""
+        if unused := unused_in_info(info, self._num_choices):
+            self._notice(f"{self._source.setting}: {unused}")
+            self._seeks_masks = False
 
     def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
         """Raises EnvError where rows `obs` have NaN or infinity; bytes have none, and packed ones
