@@ -64,7 +64,7 @@ class Counters(NamedTuple):
     def notice(self, line: str) -> None:
         """Add a line, once, if there is room for it."""
         written = self.notices.tobytes().rstrip(b"\0")
-        added = line.encode() + b"\n"
+        added = line.encode(errors="replace") + b"\n"
         end = len(written) + len(added)
         if added not in written and end <= len(self.notices):
             self.notices[len(written) : end] = np.frombuffer(added, np.uint8)
