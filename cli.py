@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -10,8 +11,8 @@ import click
 
 from .commands.helpers.left_behind import complete_left_behind
 from .commands.lazy_group import LazyGroup
-from .shared.errors import OperantError, UsageError
-from .shared.text.harmless import one_line
+from .shared.errors import OperantError, UsageError, explained
+from .shared.text.harmless import harmless_lines, one_line
 
 COMMANDS = (
     "train", "monitor", "snapshot", "runs", "status", "console", "stop", "trace", "eval", "play",
@@ -80,7 +81,10 @@ def _run() -> int:
     try:
         return cli(standalone_mode=False, prog_name="operant") or 0
     except OperantError as error:
-        return _fail(str(error), error.exit_code)
+        traced, text = explained(error)
+        with contextlib.suppress(OSError):
+            print(harmless_lines(traced), end="", file=sys.stderr)
+        return _fail(text, error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())  # nothing is wrong: someone wants to know what there is
         return 0

@@ -21,8 +21,8 @@ from ..shared.text.harmless import harmless
 from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import whole_number
 from ..trainer.config.train_config import no_such_env
-from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of
-from ..trainer.envs.checking import EnvError, obs_problem
+from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of, spec_of
+from ..trainer.envs.checking import EnvError, action_problem, obs_problem
 from ..trainer.envs.masks import MASK_KEY, joined, legal
 from ..trainer.envs.names import ALL_ENV_NAMES, GYMNASIUM_PREFIX, is_hosted
 from ..trainer.envs.own_envs import check_own, register_own
@@ -35,7 +35,7 @@ from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.machine.threads import threads_kept
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
-from ..trainer.spaces import mask_size, num_numbers
+from ..trainer.spaces import mask_size, num_numbers, obs_type
 from .own_names import check_algorithm_class, check_network, own_name
 from .runs import Run, folder_of
 from .tracebacks import short_traceback
@@ -160,6 +160,8 @@ class Policy:
                 drawn, _, after = policy.act_step(rows, noise, before)
                 actions = policy.env_actions(drawn)
         result = actions.numpy()[0] if is_one else actions.numpy()
+        if problem := action_problem(result):
+            raise UsageError(f"{self.env}: {problem}")
         result = env_action(getattr(self._spec, "action_space", None), result)
         return result if state is None else (result, after.numpy())
 
@@ -174,9 +176,8 @@ class Policy:
 
     @cached_property
     def _spec(self) -> Any:
-        """The environment's spaces, which are looked at again; None for operant's own."""
-        config = self._trained.config
-        return env_spec_of(config) if is_hosted(config.env) else None
+        """The environment's spaces, which are looked at again."""
+        return spec_of(self._trained.config)
 
     def _rows(self, obs: Any) -> tuple[torch.Tensor, bool]:
         """Observations [B, numbers], flattened, and whether `obs` is a single observation."""
@@ -193,7 +194,7 @@ class Policy:
                 problem = problem or "its parts have several lengths"
                 raise UsageError(f"obs is not of {self.env}: {problem}") from None
             return torch.from_numpy(numbers), is_one
-        size = num_numbers(self._spec) if self._spec else self._trained.policy.obs_size
+        size = num_numbers(self._spec)
         tensor = torch.as_tensor(obs) if isinstance(obs, torch.Tensor) else _tensor(obs, size)
         if tensor.is_complex():
             raise UsageError(f"obs has {tensor.dtype}: expected {size} real numbers")
@@ -213,7 +214,8 @@ class Policy:
                 "of such"
             )
         tensor = tensor.reshape(num_rows, size)
-        return (tensor if tensor.dtype == torch.uint8 else tensor.float()), is_one
+        stays_bytes = tensor.dtype == torch.uint8 and obs_type(self._spec) is np.uint8
+        return (tensor if stays_bytes else tensor.float()), is_one
 
     def _checked_state(self, state: Any, first: torch.Tensor) -> torch.Tensor:
         """The user's `state` as a tensor of the shape of `first`. Raises UsageError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
 
 from .text.harmless import harmless
@@ -84,6 +85,24 @@ def text_of(error: BaseException) -> str:
         return str(error)
     except Exception:
         return "its __str__ fails"
+
+
+class TracebackOption:
+    """Whether the command was given `--traceback`; None for commands without that option."""
+
+    is_given: bool | None = None
+
+
+def explained(error: OperantError) -> tuple[str, str]:
+    """The traceback of the error of a user's own code that caused this one, if --traceback asks for
+    it; and the text of this one, which names that option otherwise.
+    """
+    cause, text = error.__cause__, text_of(error)
+    if cause is None or isinstance(cause, OperantError) or TracebackOption.is_given is None:
+        return "", text
+    if not TracebackOption.is_given:
+        return "", f"{text} (--traceback shows where)"
+    return "".join(traceback.format_exception(cause)), text
 
 
 def nearest(word: str, known: Iterable[str], most: int = 1) -> str:

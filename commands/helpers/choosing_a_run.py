@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...monitor.remote.host import RemoteName, checked_host, remote_name
-from ...shared.errors import UsageError
+from ...shared.errors import TracebackOption, UsageError
 from .candidates import run_ids
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def run_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trust_code_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--trust-code`, which the trainer asks for; processes that the command starts know of it."""
+    """`--trust-code`, which the trainer asks for; processes that the command starts know of it. And
+    `--traceback`, which says where that code failed.
+    """
 
     def trust(context: click.Context, _: click.Parameter, is_given: bool) -> None:
         if is_given:
@@ -40,10 +42,19 @@ def trust_code_option(function: Callable[..., Any]) -> Callable[..., Any]:
             os.environ[SWITCH] = "1"
             context.call_on_close(lambda: os.environ.update({SWITCH: former}))
 
-    return click.option(
+    def offer(_context: click.Context, _: click.Parameter, is_given: bool) -> None:
+        TracebackOption.is_given = is_given
+
+    trust_code = click.option(
         "--trust-code", is_flag=True, expose_value=False, callback=trust,
         help="Import the code that the run's configuration names, even if another user wrote it.",
-    )(function)  # fmt: skip
+    )  # fmt: skip
+    return trust_code(
+        click.option(
+            "--traceback", is_flag=True, expose_value=False, callback=offer,
+            help="Also show where your own code raised an error.",
+        )(function)
+    )  # fmt: skip
 
 
 def checkpoint_option(function: Callable[..., Any]) -> Callable[..., Any]:

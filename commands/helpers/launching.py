@@ -189,7 +189,8 @@ def _resumed_run(
         resolved = _changed(manifest, config, given)
     check_same_config(checkpoint, config)
     check_machine(config)
-    if checkpoint.iteration >= config.num_iterations:
+    dead_env_steps = int(checkpoint.state.get("dead_env_steps", 0))
+    if checkpoint.iteration * config.rollout_size - dead_env_steps >= config.total_env_steps:
         raise CheckpointError(
             f"{run.id} is complete at {checkpoint.env_steps} env steps; total_env_steps = "
             f"{2 * max(config.total_env_steps, checkpoint.env_steps)} would continue it"

@@ -116,6 +116,19 @@ def make_unequal():
     return Unequal()
 
 
+class Unseen(Relay):
+    """Time is up for all after a step, and nobody sees it."""
+
+    def step(self, actions):
+        _, rewards, flags, _, infos = super().step(actions)
+        self.agents = []
+        return {}, rewards, flags, dict.fromkeys(rewards, True), infos
+
+
+def make_unseen():
+    return Unseen()
+
+
 class Masked(Relay):
     """Shows which actions are legal."""
 

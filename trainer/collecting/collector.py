@@ -23,6 +23,7 @@ from ..policies.generators import set_generator
 from ..policies.policy import Policy, first_state
 from ..policies.recurrent_actor_critic import RecurrentActorCritic
 from ..spaces import obs_type
+from .obs_bounds import ObsBounds
 
 if TYPE_CHECKING:
     from ..envs import AnyEnvs
@@ -148,6 +149,7 @@ class Collector:
         self._with_memory = policy if isinstance(policy, RecurrentActorCritic) else None
         self.rollout.has_values = self._with_memory is not None
         self._pieces = pieces_of(envs, policy)
+        self._bounds, self._notices = ObsBounds(envs.spec), list[str]()
         self._transitions = [self.rollout.transitions(t) for t in range(steps)]
         envs.reset(self.rollout.obs[-1].numpy())
 
@@ -222,13 +224,15 @@ class Collector:
             last = self._with_memory.values_of_states(after).unsqueeze(0)
             following = torch.cat([rollout.values[1:], last])
             torch.where(rollout.truncated, rollout.next_values, following, out=rollout.next_values)
+        self._notices += self._bounds.notices(rollout)
 
     @property
     def resumes_exactly(self) -> bool:
         return self.envs.resumes_exactly
 
     def take_notices(self) -> Sequence[str]:
-        return self.envs.take_notices()
+        taken, self._notices = self._notices, []
+        return taken + list(self.envs.take_notices())
 
     def take_episode_totals(self) -> Tensor:
         return torch.tensor(self.envs.take_episode_totals(), dtype=torch.float64)

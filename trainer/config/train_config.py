@@ -123,7 +123,11 @@ class TrainConfig(Section):
         "to a minute at the start; meant for GPUs, hardly faster on the processor",
     )
     total_env_steps: int = Field(
-        500_000, ge=1, le=10**15, description="env steps of the run, rounded up to whole iterations"
+        500_000,
+        ge=1,
+        le=10**15,
+        description="env steps of the run, rounded up to whole iterations; those of agents that "
+        "have left, and those that only reset a vector environment, do not count",
     )
     schedule_env_steps: int | None = Field(
         None,

@@ -141,17 +141,20 @@ def _looked_at(host: str, env: str, *options: Any) -> Any:
     """The spec of an environment that `host` steps, for "workers" the source of one. Cached,
     because it makes an environment to look at it. Raises ConfigError.
     """
-    if host == "gymnasium":
-        from .from_gymnasium import load_gymnasium_spec
+    from .checking import making
 
-        return load_gymnasium_spec(env.removeprefix(GYMNASIUM_PREFIX))
-    if host == "mjbatch":
-        from .mujoco.host import load_mujoco_spec
+    with making(f"env = '{env}'"):
+        if host == "gymnasium":
+            from .from_gymnasium import load_gymnasium_spec
 
-        return load_mujoco_spec(env.removeprefix(GYMNASIUM_PREFIX), *options)
-    from .workers.sources import source_of
+            return load_gymnasium_spec(env.removeprefix(GYMNASIUM_PREFIX))
+        if host == "mjbatch":
+            from .mujoco.host import load_mujoco_spec
 
-    return source_of(env, *options)
+            return load_mujoco_spec(env.removeprefix(GYMNASIUM_PREFIX), *options)
+        from .workers.sources import source_of
+
+        return source_of(env, *options)
 
 
 def look_again() -> None:

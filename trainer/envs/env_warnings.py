@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..spaces import mask_size
+from ..spaces import choices_of, mask_size
 from ..spaces.encoders import MLP
 from . import host_of, preprocessing_of, spec_of
-from .masks import MASK_KEY, MaskedSpace
+from .masks import UNUSED_METHODS, MaskedSpace, unused_in_info, unused_key, unused_masks
 from .mujoco.tasks import TASKS
 from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 from .spaces import import_gymnasium
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..config import TrainConfig
 
 MIN_IMAGE_SIDE = 8  # pixels; smaller arrays are taken for boards or grids
-OTHER_MASK_METHOD = "action_mask"  # of other libraries
 
 
 def env_warnings(config: TrainConfig) -> list[str]:
@@ -41,7 +40,8 @@ def env_warnings(config: TrainConfig) -> list[str]:
         space = MaskedSpace(import_gymnasium(), space, spec.actions).space
         # Encoders of images, and networks of the user's, get scaled numbers in their shape.
         of_obs = _of_observations(space, config.normalization.obs) if config.encoder == MLP else ()
-        of_masks = () if mask_size(spec) else _of_masks(env, space, info)
+        num_choices = sum(choices_of(spec.actions))
+        of_masks = () if mask_size(spec) else _of_masks(env, space, info, num_choices)
         found = (*of_obs, *of_masks, *_of_stepping(config))
         return list(dict.fromkeys(found))  # several parts may have the same
     return []
@@ -104,13 +104,13 @@ def _of_observations(space: Any, is_scaled: bool) -> Iterator[str]:
             )
 
 
-def _of_masks(env: Any, space: Any, info: Any) -> Iterator[str]:
-    in_obs = isinstance(getattr(space, "spaces", None), Mapping) and MASK_KEY in space.spaces
-    in_info = isinstance(info, Mapping) and MASK_KEY in info
+def _of_masks(env: Any, space: Any, info: Any, num_choices: int) -> Iterator[str]:
+    spaces = getattr(space, "spaces", None)
+    if isinstance(spaces, Mapping):
+        flatdim = import_gymnasium().spaces.flatdim
+        if key := unused_key({name: flatdim(each) for name, each in spaces.items()}, num_choices):
+            yield unused_masks(f"the key {key!r} of observations")
+    if warning := unused_in_info(info, num_choices):
+        yield warning
     has = getattr(env, "has_wrapper_attr", None) or partial(hasattr, getattr(env, "unwrapped", env))
-    if in_obs or in_info or has(OTHER_MASK_METHOD):
-        yield (
-            "the environment offers action masks that operant does not use: illegal actions will "
-            "be tried; operant uses 'action_mask' of observations or infos, and action_masks(), "
-            "where actions are discrete"
-        )
+    yield from (unused_masks(f"the method {name}()") for name in UNUSED_METHODS if has(name))

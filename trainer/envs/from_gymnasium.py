@@ -14,12 +14,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...shared.errors import ConfigError
+from ...shared.text.harmless import one_line
 from ..machine.values import State
 from ..settings.importing import import_from_here
 from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ..spaces.encoders import Part
-from .checking import FLAGS, EnvError, rounds
-from .masks import MASK_KEYS, MaskedSpace, MaskError, mask_method
+from .checking import (
+    FLAGS,
+    WRONG_VALUES,
+    EnvError,
+    action_problem,
+    making,
+    overflows,
+    rounds,
+    step_problem,
+)
+from .masks import MASK_KEYS, MaskedSpace, MaskError, mask_method, unused_in_info
 from .names import GYMNASIUM_PREFIX as PREFIX
 from .space_rows import env_action
 from .spaces import action_spec, first_line, import_gymnasium, seen_in, with_mask
@@ -54,11 +64,11 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
         if ":" in name:
             import_from_here(name.rpartition(":")[0])
         envs = gymnasium.make_vec(name, 1, vectorization_mode="vector_entry_point")
-    except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
+    except (gymnasium.error.Error, ImportError) as error:
         reason = first_line(error)
         if ":" in name:
             reason += "; gymnasium.vectorization = own takes ids, and sync also module:function"
-        raise ConfigError(f"env = '{PREFIX}{name}': {reason}") from None
+        raise ConfigError(f"env = '{PREFIX}{name}': {reason}") from error
     wrong = f"env = '{PREFIX}{name}'"
     actions = action_spec(gymnasium, f"{PREFIX}{name}", envs.single_action_space)
     masked = MaskedSpace(gymnasium, envs.single_observation_space, actions, wrong)
@@ -102,11 +112,13 @@ class GymnasiumEnvs:
         self.num_rows = num_envs
         self._seed, self._stream, self._num_resumed = seed, stream, 0
         self._first_env = first_env
-        self._envs = envs if envs is not None else make_gymnasium_envs(spec, num_envs)
+        with making(f"env = '{PREFIX}{spec.name}'"):
+            self._envs = envs if envs is not None else make_gymnasium_envs(spec, num_envs)
         self._advance = self._advance_in(self._envs.metadata.get("autoreset_mode"))
         space = self._envs.single_observation_space
         self._masked = MaskedSpace(import_gymnasium(), space, spec.actions)
         self._method = mask_method(self._envs)
+        self._seeks_masks, self._notices = not spec.mask_size, list[str]()
         self._done = np.zeros(num_envs, np.bool_)
         self._episode_return, self._elapsed = np.zeros(num_envs), np.zeros(num_envs, np.int64)
         self._totals = np.zeros(3)  # episodes, their returns, their lengths
@@ -168,12 +180,26 @@ class GymnasiumEnvs:
         """Step all; writes `out`, and returns the infos. Observations `may_be_over`: the last ones
         of episodes that ended.
         """
-        given = env_action(self.spec.action_space, actions)
-        obs, out.reward[:], *flags, infos = self._envs.step(given)
+        if problem := action_problem(actions):
+            raise self._error(problem)
+        given = self._envs.step(env_action(self.spec.action_space, actions))
+        if not isinstance(given, tuple) or len(given) != 5:
+            raise self._error(f"step {step_problem(given, self._masked.space)}")
+        obs, rewards, *flags, infos = given
+        try:
+            out.reward[:] = rewards
+            is_finite = bool(np.isfinite(out.reward).all())
+        except WRONG_VALUES:
+            is_finite = False
+        if not is_finite:
+            wrong = f"gives the rewards {one_line(repr(rewards), 60)}, expected {self.num_envs}"
+            raise self._error(f"step {wrong} finite numbers")
         for name, flag in zip(FLAGS, flags, strict=True):
             if (dtype := np.asarray(flag).dtype) != np.bool_:
                 raise self._error(f"step gives {name} of type {dtype}, expected bool")
         out.terminated[:], out.truncated[:] = flags
+        if self._seeks_masks and (unused := unused_in_info(infos, 0)):
+            self._notices, self._seeks_masks = [unused], False
         is_over = may_be_over & (out.terminated | out.truncated)
         out.obs[:] = self._rows("step", obs, infos, is_over)
         return infos
@@ -189,9 +215,11 @@ class GymnasiumEnvs:
         num_rows = num_rows or self.num_envs
         given, space = self._masked.without_mask(obs), self._masked.space
         array = np.asarray(given)
-        if rounds(array, space):
+        if rounds(array, space) or overflows(array, space):
             wrong = f"{method} gives observations of {array.dtype}, expected {space.dtype}"
             raise self._error(wrong)
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise self._error(f"{method} gives observations with NaN or infinity")
         rows = array.reshape(num_rows, -1)
         if not self.spec.mask_size:
             return rows
@@ -227,8 +255,9 @@ class GymnasiumEnvs:
         return int(count), return_, length
 
     def take_notices(self) -> list[str]:
-        """There is nothing that people should know of the episodes."""
-        return []
+        """What was noticed since the last call."""
+        taken, self._notices = self._notices, []
+        return taken
 
     def state_dict(self) -> dict[str, Tensor | int]:
         """How often a run went on; of the environments themselves there is nothing to keep."""

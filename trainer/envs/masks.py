@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
-from ..spaces import ActionSpec, Discrete, choices_of, starts_of
+from ..spaces import ActionSpec, Box, Discrete, choices_of, starts_of
 from .checking import EnvError
 from .space_rows import env_action
 
@@ -19,6 +19,13 @@ MASK_KEY = "action_mask"  # of observations and infos, as in PettingZoo, Gymnasi
 # In infos of vector environments, and which environments gave one.
 MASK_KEYS = MASK_KEY, f"_{MASK_KEY}"
 MASK_METHOD = "action_masks"  # sb3-contrib's
+# Where other libraries have masks, which are not used: keys of observations and infos, and methods.
+UNUSED_KEYS = frozenset((
+    MASK_KEY, "mask", "action_masks", "valid_actions", "valid_action_mask", "legal_actions",
+))  # fmt: skip
+UNUSED_METHODS = (
+    "action_mask", "valid_action_mask", "get_action_mask", "valid_actions", "legal_actions",
+)  # fmt: skip
 
 
 def mask_method(env: Any) -> Callable[[], Any] | None:
@@ -29,6 +36,31 @@ def mask_method(env: Any) -> Callable[[], Any] | None:
         found = getattr(env, MASK_METHOD, None)
     method: Callable[[], Any] | None = found
     return method
+
+
+def unused_masks(where: str) -> str:
+    """The warning about masks that an environment has, such as `info['mask']`."""
+    return (
+        "the environment offers action masks that operant does not use: illegal actions will be "
+        f"tried; it has {where}, and operant uses 'action_mask' of observations or of all infos, "
+        "that of reset included, and action_masks(), where actions are discrete"
+    )
+
+
+def unused_key(sizes: Mapping[str, Any], num_choices: int) -> str:
+    """The key of a mask that is not used among these, with the numbers of their entries. What is
+    called `mask` may be anything else of another size.
+    """
+    found = sorted(UNUSED_KEYS & sizes.keys())
+    return next((key for key in found if key != "mask" or sizes[key] == num_choices), "")
+
+
+def unused_in_info(info: Any, num_choices: int) -> str:
+    """The warning about a mask in an info that is not used; empty if there is none."""
+    if not isinstance(info, Mapping) or UNUSED_KEYS.isdisjoint(info):
+        return ""
+    key = unused_key({key: np.size(info[key]) for key in UNUSED_KEYS & info.keys()}, num_choices)
+    return unused_masks(f"info['{key}']") if key else ""
 
 
 def joined(mask: Any, num_rows: int = 1) -> NDArray[Any]:
@@ -156,13 +188,18 @@ class MaskedSpace:
 
 
 def sampled_action(env: Any, space: MaskedSpace, obs: Any, info: Any, actions: ActionSpec) -> Any:
-    """A random action, a legal one if the environment has masks. Raises EnvError."""
+    """A random action as a policy's reach the environment, a legal one if there are masks. Raises
+    EnvError.
+    """
+    random = np.random.default_rng(0)
+    if isinstance(actions, Box):
+        numbers = random.uniform(actions.low, actions.high).astype(np.float32)
+        return env_action(env.action_space, numbers)
     method = mask_method(env)
-    if not space.size(method, lambda: [info]):
-        return env.action_space.sample()
-    (mask,) = space.masks(obs, info, method)
-    random = env.action_space.np_random
+    mask = np.ones(sum(space.choices), np.bool_)
+    if space.size(method, lambda: [info]):
+        (mask,) = space.masks(obs, info, method)
     each = np.split(mask, np.cumsum(space.choices)[:-1])
     drawn = [random.choice(np.flatnonzero(options)) for options in each]
     row = np.asarray(drawn) + starts_of(actions)
-    return row[0] if isinstance(actions, Discrete) else env_action(env.action_space, row)
+    return env_action(env.action_space, row[0] if isinstance(actions, Discrete) else row)

@@ -53,7 +53,6 @@ def check_own(make: MakeEnv) -> None:
         given = _called(name, "reset", lambda: env.reset(seed=0))
         if problem := reset_problem(given, space):
             raise ConfigError(f"env {name}: reset {problem}")
-        env.action_space.seed(0)
         actions = action_spec(gymnasium, name, env.action_space)
         try:
             masked = MaskedSpace(gymnasium, space, actions, f"env {name}")

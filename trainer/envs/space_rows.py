@@ -97,10 +97,13 @@ def flat_rows(space: Any, obs: Any) -> tuple[Array, bool]:
 
 
 def env_action(space: Any, rows: Array) -> Any:
-    """Actions `rows` [..., size] as an environment takes them: a tuple for a space that is a
-    `Tuple`, a dictionary for a `Dict`, and for others as they are.
+    """Actions `rows` [..., size] as an environment with this `space` takes them: in the type of the
+    space, within the bounds of a `Box`, as a number for a `Discrete`, a tuple for a `Tuple` and a
+    dictionary for a `Dict`. Without a space, which operant's own environments lack: as they are.
     """
-    return _nested(space, rows, itertools.count()) if hasattr(space, "spaces") else rows
+    if space is None:
+        return rows
+    return _nested(space, rows, itertools.count()) if hasattr(space, "spaces") else _of(space, rows)
 
 
 def _nested(space: Any, rows: Array, columns: Iterator[int]) -> Any:
@@ -110,5 +113,13 @@ def _nested(space: Any, rows: Array, columns: Iterator[int]) -> Any:
     if spaces is not None:
         return tuple(_nested(each, rows, columns) for each in spaces)
     if not space.shape:
-        return rows[..., next(columns)]
-    return rows[..., [next(columns) for _ in range(space.shape[0])]]
+        return _of(space, rows[..., next(columns)])
+    return _of(space, rows[..., [next(columns) for _ in range(space.shape[0])]])
+
+
+def _of(space: Any, rows: Array) -> Any:
+    """A copy of `rows` in the type of a space without parts."""
+    typed = rows.astype(space.dtype)
+    if hasattr(space, "low"):  # a Box, whose bounds may have more digits than float32
+        np.clip(typed, space.low, space.high, out=typed)
+    return typed[()]  # a number where it is one

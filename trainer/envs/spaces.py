@@ -27,6 +27,7 @@ from .names import GYMNASIUM_PREFIX
 
 FLOAT_BYTES = 4
 MAX_CHOICES = 1 << 20  # of a policy's actions
+NO_BOUND = 1e18  # authors write infinity as float32's largest number, or as sys.maxsize
 # In ids that ale_py registers when it is imported, such as ALE/Pong-v5 and PongNoFrameskip-v4.
 ATARI = re.compile(r"^(gymnasium:)?(ALE/|\w+NoFrameskip-v\d)")
 _ROBOTS = (
@@ -158,11 +159,13 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
     if isinstance(space, spaces.MultiBinary) and len(space.shape) == 1:
         return MultiDiscrete((2,) * space.shape[0])
     is_real = isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating)
-    if is_real and space.is_bounded() and len(space.shape) == 1 and space.shape[0]:
+    bounds = [abs(float(x)) for x in (*space.low.flat, *space.high.flat)] if is_real else []
+    if bounds and len(space.shape) == 1 and max(bounds) < NO_BOUND:
         return Box(tuple(map(float, space.low)), tuple(map(float, space.high)))
     raise ConfigError(
         f"env = '{name}': actions are {space}; they may be Discrete, a row of MultiDiscrete or "
-        "MultiBinary, a bounded row of Box of floating-point numbers, or a Tuple or Dict of such"
+        "MultiBinary, a bounded row of Box of floating-point numbers, or a Tuple or Dict of such; "
+        f"bounds from {NO_BOUND:g} on count as none"
     )
 
 
@@ -236,12 +239,17 @@ def aligned(num_bytes: int) -> int:
 
 def leaves(space: Any) -> Iterator[Any]:
     """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
+    return (each for _, each in named_leaves(space))
+
+
+def named_leaves(space: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """The `leaves`, each with where it is, such as `['arm'][0]`."""
     spaces = getattr(space, "spaces", None)
     if spaces is None or type(space).__name__ == "OneOf":  # which has one of its spaces at a time
-        yield space
+        yield key, space
         return
-    for each in spaces.values() if isinstance(spaces, Mapping) else spaces:
-        yield from leaves(each)
+    for name, each in spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces):
+        yield from named_leaves(each, f"{key}[{name!r}]")
 
 
 def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:

@@ -50,7 +50,7 @@ class Experiment:
         self.rollout_size, self.num_iterations = config.rollout_size, config.num_iterations
         with executor.prepared():
             parts = make_parts()
-            self._num_learned: Any = executor.counter()
+            self._learned_env_steps: Any = executor.counter()  # dead ones are none
         self.algorithm, self.collector = parts.algorithm, parts.collector
         self.policy, self._evaluate = parts.algorithm.policy, parts.evaluate
         self._precompiling = parts.precompiling
@@ -81,18 +81,33 @@ class Experiment:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all iterations were begun."""
-        return self.num_started >= self.num_iterations
+        """Whether all env steps were begun."""
+        return self.is_complete_after(self.num_started)
+
+    def is_complete_after(self, iteration: int) -> bool:
+        """Whether the env steps are there after so many iterations, as far as is known: those
+        under way may have dead ones. Without dead ones it is so after `num_iterations`.
+        """
+        num_alive = iteration * self.rollout_size - self.dead_env_steps
+        return num_alive >= self.config.total_env_steps
+
+    @property
+    def planned_env_steps(self) -> int:
+        """Those of all rollouts, at the run's end."""
+        if self.dead_env_steps:
+            return self.config.total_env_steps
+        return self.num_iterations * self.rollout_size
 
     @property
     def env_steps(self) -> int:
         """Env steps of all finished iterations, and `unplanned_env_steps`."""
-        return self.iteration * self.rollout_size + self.unplanned_env_steps
+        num_alive = self.iteration * self.rollout_size - self.dead_env_steps
+        return num_alive + self.unplanned_env_steps
 
     @property
     def unplanned_env_steps(self) -> int:
-        """Env steps beyond those of all rollouts; dead ones lack."""
-        return self.algorithm.pretraining_env_steps - self.dead_env_steps
+        """Env steps beyond those of all rollouts."""
+        return self.algorithm.pretraining_env_steps
 
     @property
     def env_steps_so_far(self) -> int:
@@ -195,11 +210,16 @@ class Experiment:
         rollout, left = self.collector.rollout, self.algorithm.under_way
         metrics = dict(self.algorithm.update(rollout, self._progress_fraction))
         metrics |= self.collector.details
-        self._num_learned += 1
+        dead: Any = 0
         if left:  # the rollout was another process's
-            metrics[DEAD_ENV_STEPS] = self.rollout_size - left.env_steps
+            dead = self.rollout_size - left.env_steps
         elif rollout.valid is not None:
-            metrics[DEAD_ENV_STEPS] = self.ranks.sum((~rollout.valid).sum())
+            dead = self.ranks.sum((~rollout.valid).sum())
+        if isinstance(self._learned_env_steps, int):
+            dead = int(dead)
+        self._learned_env_steps += self.rollout_size - dead
+        if left or rollout.valid is not None:
+            metrics[DEAD_ENV_STEPS] = dead
         count, return_, length = self.ranks.sum(self.collector.take_episode_totals()).unbind()
         return metrics | {
             "episode/count": count,
@@ -209,7 +229,8 @@ class Experiment:
 
     @property
     def _progress_fraction(self) -> Any:
-        fraction = self._num_learned / self.config.num_scheduled_iterations
+        num_scheduled = self.config.num_scheduled_iterations * self.rollout_size
+        fraction = self._learned_env_steps / num_scheduled
         return fraction.clamp(max=1) if isinstance(fraction, Tensor) else min(fraction, 1.0)
 
     def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
@@ -253,8 +274,8 @@ class Experiment:
             self.algorithm.load_extra_state(state)
             if not self.collector.resumes_exactly:
                 self.algorithm.forget_episodes()
+            self.dead_env_steps = int(state.get("dead_env_steps", 0))
             # In place: graphs remember where it lies.
-            self._num_learned *= 0
-            self._num_learned += iteration
-        self.dead_env_steps = int(state.get("dead_env_steps", 0))
+            self._learned_env_steps *= 0
+            self._learned_env_steps += iteration * self.rollout_size - self.dead_env_steps
         self.executor.begin_at(iteration)

@@ -24,10 +24,11 @@ class Due(NamedTuple):
     weights: bool = False
     trace: bool = False
     episodes: bool = False
+    evaluates_at_end: bool = False  # only if the run is complete then: dead env steps do not count
 
     @property
     def anything(self) -> bool:
-        return any(self)
+        return any(self[:-1])
 
 
 class Intervals:
@@ -55,11 +56,12 @@ class Intervals:
         """What is due after the iteration that comes next, at the run's end in any case."""
         config, before = self._config, self._before
         after = self._before = self._after_next_iteration()
-        is_last = after.iteration >= self._experiment.num_iterations
-        evaluates = is_last or config.evaluation.is_due(before, after)
+        is_last = self._experiment.is_complete_after(after.iteration)
+        evaluates = config.evaluation.is_due(before, after)
         evaluates |= self._has_time_to_evaluate(after.seconds)
         return Due(
-            evaluation=evaluates and config.evaluation.num_episodes > 0,
+            evaluation=(evaluates or is_last) and config.evaluation.num_episodes > 0,
+            evaluates_at_end=not evaluates,
             checkpoint=self._take_request("checkpoint") or self._saves(before, after),
             gradients=config.gradients.is_due(before, after),
             weights=config.weights.is_due(before, after),

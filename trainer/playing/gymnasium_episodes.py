@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
 from ..envs import env_spec_of, preprocessing_of
+from ..envs.checking import action_problem, making
 from ..envs.masks import MaskedSpace, mask_method
 from ..envs.names import GYMNASIUM_PREFIX
 from ..envs.own_envs import own_env
@@ -63,6 +64,8 @@ class GymnasiumEpisodes:
             return True
         obs = torch.from_numpy(self._obs.reshape(1, -1))
         actions, self._memory = self._trained.step(obs, self._memory)
+        if problem := action_problem(actions.numpy()):
+            raise UsageError(f"{self.env}: {problem}")
         action = env_action(self._env.action_space, actions.numpy()[0])
         obs, reward, terminated, truncated, info = self._env.step(action)
         self._obs = self._row(obs, info)
@@ -103,7 +106,8 @@ def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
     if own := own_env(name) or (imported("env", name) if is_factory(name) else None):
         takes_mode = "render_mode" in signature(own).parameters
         options: dict[str, Any] = {"render_mode": MODE} if takes_mode else {}
-        made = maker(name, preprocessing=preprocessing, **options)()
+        with making(f"env = '{GYMNASIUM_PREFIX}{name}'"):
+            made = maker(name, preprocessing=preprocessing, **options)()
         if made.render_mode != MODE:
             made.close()
             raise UsageError(

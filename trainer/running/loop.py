@@ -31,6 +31,7 @@ from ..returns.episodes import Evaluation
 from .callbacks import EXITS, Callbacks
 from .checkpoint_writer import CheckpointWriter
 from .divergence import check_weights
+from .endless import EndlessEpisodes
 from .inspection.inspection import Inspection
 from .rank_timing import RankTable
 from .skipped_updates import SkippedUpdates
@@ -183,7 +184,7 @@ def telemetry_of(
 ) -> Telemetry:
     """What publishes the progress of an experiment from here on."""
     telemetry = Telemetry(
-        metrics, experiment.num_iterations * experiment.rollout_size, experiment, report=report,
+        metrics, experiment.planned_env_steps, experiment, report=report,
         num_pauses=intervals.num_pauses_left(),
         average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
     )  # fmt: skip
@@ -192,6 +193,7 @@ def telemetry_of(
         algorithm.updates_per_iteration, int(algorithm.num_updates),
         int(algorithm.finite_updates.num_skipped),
     )  # fmt: skip
+    telemetry.endless_episodes = EndlessEpisodes(experiment.config.num_rows, experiment.env_steps)
     if experiment.ranks.size > 1:
         telemetry.rank_table = RankTable(experiment, telemetry.stopwatch)
     return telemetry
@@ -234,8 +236,9 @@ def iterate(
     for values in finished:
         if due.anything and experiment.is_idle:
             values |= inspection.values(due)
-            if due.evaluation:
+            if due.evaluation and (experiment.is_complete or not due.evaluates_at_end):
                 values |= evaluation_values(experiment, telemetry, should_stop)
+        telemetry.total_env_steps = experiment.planned_env_steps
         telemetry.iteration(values)
         check_weights(experiment, values)
     tell_notices(experiment, telemetry)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...shared.errors import ConfigError, OperantError, text_of
+from ...shared.errors import ConfigError, OperantError, explained, text_of
 from ...shared.page.events import RESUMED, Level
 from ...shared.page.requests import STOP_REASON, TakeRequest
 from ...shared.page.writer import OnPhase
@@ -225,7 +225,7 @@ def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
         if message:  # a traceback would say nothing more
             return message, message
     if isinstance(error, OperantError):
-        return text_of(error), text_of(error)
+        return text_of(error), "".join(explained(error))
     return f"{type(error).__name__}: {text_of(error)}", traceback.format_exc().rstrip()
 
 

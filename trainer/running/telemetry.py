@@ -15,6 +15,7 @@ from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_
 from ..config.metrics import GRAD_NORM
 from ..machine.stopwatch import OTHER, Stopwatch
 from .callbacks import Callbacks
+from .endless import MANY_AT_END, EndlessEpisodes
 from .rank_timing import RankTable
 from .skipped_updates import NUM_UPDATES, SkippedUpdates
 
@@ -44,7 +45,7 @@ class Work(Protocol):
 
     @property
     def unplanned_env_steps(self) -> int:
-        """Those that there were beyond all rollouts; negative where rollouts had fewer."""
+        """Those that there were beyond all rollouts."""
 
     @property
     def work_done(self) -> object:
@@ -72,11 +73,12 @@ class Telemetry:
         stopwatch's kinds are to come, and `average_before` was the run's speed up to here.
         """
         self.stopwatch = Stopwatch(now, metrics.phase)
-        self._metrics, self._total, self._work = metrics, total_env_steps, work
+        self._metrics, self.total_env_steps, self._work = metrics, total_env_steps, work
         self.rank_table: RankTable | None = None  # of several ranks
         self.is_to_compile = False  # in the next iteration, which speeds leave out
         self.callbacks: Callbacks | None = None
         self.skipped_updates = SkippedUpdates(0)
+        self.endless_episodes = EndlessEpisodes()
         self._now, self._report = now, report
         self._publish_at = now()
         self._said_at = self._publish_at
@@ -127,13 +129,17 @@ class Telemetry:
         self._tell_bad_losses(values)
         if warning := self.skipped_updates.warning(values, self._work.iteration):
             self.event("warning", warning)
+        if warning := self.endless_episodes.warning(values, env_steps):
+            self.event("warning", warning)
         if self.callbacks:
             row |= self.callbacks.iteration(row | self._progress())
         self._publish(row)
 
     def end(self) -> None:
-        """Warn at the end of training where most updates were skipped."""
+        """Warn at the end of training where most updates were skipped, or no episode ended."""
         if warning := self.skipped_updates.last_warning():
+            self.event("warning", warning)
+        if warning := self.endless_episodes.warning({}, self._work.env_steps, MANY_AT_END):
             self.event("warning", warning)
 
     def tick(self) -> None:
@@ -176,9 +182,7 @@ class Telemetry:
 
     @property
     def _planned_steps(self) -> int:
-        """Of all finished iterations, dead ones too: how many of those to come will be dead is not
-        known.
-        """
+        """Of all finished rollouts."""
         return self._work.env_steps - self._work.unplanned_env_steps
 
     def _publish(self, row: dict[str, float]) -> None:
@@ -196,7 +200,7 @@ class Telemetry:
     def _progress(self) -> dict[str, float]:
         done = self._work.env_steps_so_far - self._work.unplanned_env_steps
         return {
-            PROGRESS_FRACTION: min(1.0, done / max(1, self._total)),
+            PROGRESS_FRACTION: min(1.0, done / max(1, self.total_env_steps)),
             ETA_S: self._time_left_s(),
         }
 
@@ -209,7 +213,7 @@ class Telemetry:
         is_late = since_s > max(LATE_AFTER_S, LATE_FACTOR * self._longest_s)
         if is_late or not self._planned_window.is_steady:
             return math.nan
-        left = max(0, self._total - self._planned_steps)
+        left = max(0, self.total_env_steps - self._planned_steps)
         pauses = [
             (max(0, planned - watch.num_pauses[kind]), watch.pause_s(kind))
             for kind, planned in self._num_pauses.items()

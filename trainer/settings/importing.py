@@ -22,6 +22,7 @@ from ...shared.runs.sweep_folder import sweeps_folder
 from ...shared.text.harmless import one_line
 
 MOST_SAID = 200  # characters
+EXTRAS = "gymnasium", "mujoco", "pettingzoo"  # of operant, each named like its module
 
 
 def import_from_here(module: str) -> ModuleType:
@@ -39,7 +40,7 @@ def import_from_here(module: str) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:  # whatever a user's module does as it is imported
         said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
-        raise ConfigError(f"importing {module} fails: {said}") from None
+        raise ConfigError(f"importing {module} fails: {said}") from error
 
 
 def check_module(module: str) -> None:
@@ -125,11 +126,12 @@ def imported(key: str, path: str) -> Any:
     try:
         found = import_from_here(module)
     except ModuleNotFoundError as error:
+        hint = f"; pip install 'operant-rl[{error.name}]'" if error.name in EXTRAS else ""
         raise NotHereError(
-            f"{setting}: no module is called '{error.name}', here or installed"
+            f"{setting}: no module is called '{error.name}', here or installed{hint}"
         ) from None
     except ConfigError as error:
-        raise ConfigError(f"{setting}: {error}") from None
+        raise ConfigError(f"{setting}: {error}") from error.__cause__
     if not hasattr(found, name):
         raise ConfigError(f"{setting}: the module has no {name}")
     made = getattr(found, name)

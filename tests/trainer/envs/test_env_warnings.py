@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import gymnasium
 import numpy as np
 import pytest
@@ -11,7 +13,13 @@ from gymnasium.envs.registration import EnvSpec
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.status import open_page
 from operant.trainer.config.files import load_config, resolve
+from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.env_warnings import env_warnings
+from operant.trainer.envs.masks import UNUSED_KEYS, UNUSED_METHODS
+from operant.trainer.envs.own_envs import register_own
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.jit.streams import TRAINING
 from operant.trainer.running.process import run_training
 
 MASKS = "the environment offers action masks that operant does not use: illegal actions will be tr"
@@ -38,8 +46,8 @@ class Shown(gymnasium.Env):
         return self.observation_space.sample(), 1.0, True, False, self.info
 
 
-class MaskedOtherwise(Shown):
-    def action_mask(self):
+class Masked(Shown):
+    def action_masks(self):
         return np.ones(2, np.bool_)
 
 
@@ -100,10 +108,54 @@ def test_dictionaries_and_tuples_are_said_with_their_parts(warnings_of):
     assert warnings_of(Shown(scaled), "normalization.obs=true") == []
 
 
-def test_masks_of_another_method_are_said(warnings_of):
-    assert warnings_of(Shown(info={"action_mask": np.ones(2, np.int8)})) == []  # which is used
-    (masks,) = warnings_of(MaskedOtherwise())
+@pytest.mark.parametrize(
+    "env",
+    [
+        Masked(),
+        gymnasium.wrappers.TimeLimit(Masked(), 5),
+        Shown(info={"action_mask": np.ones(2, np.int8)}),
+    ],
+    ids=["method", "behind a wrapper", "info"],
+)
+def test_masks_that_are_used_are_nothing_to_say(warnings_of, env):
+    assert warnings_of(env) == []
+
+
+@pytest.mark.parametrize("name", UNUSED_METHODS)
+def test_masks_of_another_method_are_said(warnings_of, name, monkeypatch):
+    monkeypatch.setattr(Shown, name, lambda self: np.ones(2, np.bool_), raising=False)
+    (masks,) = warnings_of(Shown())
     assert masks.startswith(MASKS)
+    assert f"it has the method {name}(), and operant uses" in masks
+
+
+@pytest.mark.parametrize("key", sorted(UNUSED_KEYS - {"action_mask"}))
+def test_masks_under_another_key_are_said(warnings_of, key):
+    (masks,) = warnings_of(Shown(info={key: [1, 0]}))
+    assert f"it has info['{key}'], and operant uses" in masks
+    space = spaces.Dict({"observation": NUMBERS, key: spaces.MultiBinary(2)})
+    (masks,) = [each for each in warnings_of(Shown(space)) if each.startswith(MASKS)]
+    assert f"it has the key '{key}' of observations, and operant uses" in masks
+
+
+def test_another_thing_that_is_called_mask_is_nothing_to_say(warnings_of):
+    assert warnings_of(Shown(info={"mask": np.ones((8, 8))})) == []
+
+
+@pytest.mark.parametrize("num_workers", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_masks_that_only_steps_give_are_said_in_training(num_workers):
+    class InSteps(Shown):
+        def step(self, action):
+            return *super().step(action)[:4], {"action_mask": np.ones(2, np.int8)}
+
+    spec = load_any_spec(register_own(InSteps), WorkerPlan(num_workers))
+    with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
+        out = Transitions.of(spec, 2)
+        envs.reset(out.obs)
+        for _ in range(3):
+            envs.step(np.zeros(2, np.int64), out)
+        (notice,) = [*envs.take_notices(), *envs.take_notices()]
+    assert "it has info['action_mask'], and operant uses 'action_mask' of" in notice
 
 
 def test_masks_that_fit_no_actions_are_said(warnings_of):

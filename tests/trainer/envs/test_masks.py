@@ -129,7 +129,7 @@ def test_no_illegal_action_of_an_agent(team, learner):
 )
 def test_a_wrong_mask_of_an_agent_is_named(team, words):
     where = r" \(step 2 of its episode\), in environment 0$"
-    with pytest.raises(EnvError, match=f"{team}': agent 'a' gives {words}{where}"):
+    with pytest.raises(EnvError, match=f"{team}': step of agent 'a' gives {words}{where}"):
         iterations(config_of("ppo", f"pettingzoo:masked_envs:{team}"))
 
 

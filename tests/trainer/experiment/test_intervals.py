@@ -20,6 +20,7 @@ class Clockwork:
         self.work = SimpleNamespace(
             iteration=0, num_started=0, env_steps=0, ranks=ranks,
             rollout_size=config.rollout_size, num_iterations=config.num_iterations,
+            is_complete_after=lambda iteration: iteration >= config.num_iterations,
         )  # fmt: skip
         self.intervals = Intervals(config, self.work, now=lambda: self.seconds)
 

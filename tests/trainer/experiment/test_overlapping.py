@@ -178,7 +178,7 @@ def test_what_collects_and_what_learns_have_nothing_in_common(make_cuda_experime
         statistics = algorithm.rewards.normalizer.state_dict().values()
         return [
             *experiment.policy.state_dict().values(), *lagging.rollout._tensors.values(),
-            *statistics, lagging._episode_totals, experiment._num_learned,
+            *statistics, lagging._episode_totals, experiment._learned_env_steps,
         ]  # fmt: skip
 
     def of_collecting(experiment):

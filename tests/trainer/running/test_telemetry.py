@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from operant.trainer.running.endless import EndlessEpisodes
 from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S, Telemetry
 
 
@@ -183,10 +184,8 @@ def test_the_first_loss_that_is_no_number_is_told_once_with_its_iteration(parts,
     assert page.events == [("error", f"{name} is {value} in iteration 7")]
 
 
-@pytest.mark.parametrize("unplanned", [-100, 100])
-def test_progress_ends_at_one_with_dead_env_steps_and_with_those_before_the_first_rollout(
-    parts, unplanned
-):
+@pytest.mark.parametrize("unplanned", [0, 100])
+def test_progress_ends_at_one_with_env_steps_before_the_first_rollout(parts, unplanned):
     page, work, clock, telemetry = parts
     clock.now = 2.0
     work.unplanned_env_steps = unplanned
@@ -211,3 +210,28 @@ def test_speeds_leave_out_an_iteration_that_compiled(average_before):
     assert row["speed/env_steps_per_s"] == pytest.approx(10.0)
     assert row["speed/average_env_steps_per_s"] == pytest.approx(10.0)
     assert finish_iteration(parts, 10.0, 100)["progress/eta_s"] == pytest.approx(20.0)
+
+
+def test_episodes_that_never_end_are_said_once(parts):
+    page, _, _, telemetry = parts
+    telemetry.endless_episodes = EndlessEpisodes(num_rows=2)
+    finish_iteration(parts, 1.0, 9_999, {"episode/count": 0.0})
+    assert page.events == []
+    finish_iteration(parts, 1.0, 1, {"episode/count": 0.0})
+    finish_iteration(parts, 1.0, 1_000, {"episode/count": 0.0})
+    telemetry.end()
+    ((level, text),) = page.events
+    assert level == "warning"
+    assert text.startswith("no episode has ended after 10,000 env steps: there are no returns")
+
+
+@pytest.mark.parametrize(
+    ("count", "env_steps", "num_said"), [(0, 2000, 1), (0, 1999, 0), (1, 2000, 0)]
+)
+def test_at_the_end_fewer_env_steps_are_enough_to_say_it(parts, count, env_steps, num_said):
+    page, _, _, telemetry = parts
+    telemetry.endless_episodes = EndlessEpisodes(num_rows=2)
+    finish_iteration(parts, 1.0, 500, {"episode/count": float(count)})
+    finish_iteration(parts, 1.0, env_steps - 500, {"episode/count": 0.0})
+    telemetry.end()
+    assert len(page.events) == num_said

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -136,6 +136,8 @@ class MettaGridSource:
     name: str = "mettagrid"
     obs_type: ObsType = np.uint8
     agents_retire: bool = False  # all end together
+
+    setting: ClassVar[str] = "env = 'mettagrid'"
 
     @property
     def num_agents(self) -> int:

@@ -48,14 +48,26 @@ class Games(NamedTuple):
         return cls(np.zeros(num_envs), np.zeros(num_envs, np.bool_))
 
 
+NOTICE_BYTES = 2048
+
+
 class Counters(NamedTuple):
     """What a block tells besides: `totals` [3] float64, episodes that ended with the sums of their
     returns and lengths, ever rising; `current` [1] int64, the environment that is being stepped, or
-    -1 where they all are at once.
+    -1 where they all are at once; `notices` [NOTICE_BYTES] uint8, lines that people should read.
     """
 
     totals: Array
     current: Array
+    notices: Array = np.zeros(0, np.uint8)
+
+    def notice(self, line: str) -> None:
+        """Add a line, once, if there is room for it."""
+        written = self.notices.tobytes().rstrip(b"\0")
+        added = line.encode(errors="replace") + b"\n"
+        end = len(written) + len(added)
+        if added not in written and end <= len(self.notices):
+            self.notices[len(written) : end] = np.frombuffer(added, np.uint8)
 
 
 def action_dtype(actions: ActionSpec) -> np.dtype[Any]:

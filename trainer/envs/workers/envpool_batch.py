@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class EnvPoolSource:
     obs_type: ObsType = np.float32
     obs_shape: tuple[int, ...] = ()
     obs_range: tuple[float, float] = ANY_NUMBERS
+    obs_space: Any = field(default=None, compare=False)
 
     @classmethod
     def of(cls, name: str, preprocessing: Preprocessing = AS_IT_IS) -> EnvPoolSource:
@@ -74,7 +75,12 @@ class EnvPoolSource:
             raise ConfigError(f"{wrong}: observations must be a Box of one agent's")
         seen = seen_in(gymnasium, wrong, observations)
         found = action_spec(gymnasium, f"{ENVPOOL_PREFIX}{name}", actions)
+        seen["obs_space"] = observations
         return cls(name, actions=found, preprocessing=preprocessing, **seen)
+
+    @property
+    def setting(self) -> str:
+        return f"env = '{ENVPOOL_PREFIX}{self.name}'"
 
     def for_workers(self) -> EnvPoolSource:
         return replace(self, num_threads=1)
@@ -161,8 +167,7 @@ class EnvPoolBatch:
         rows: NDArray[Any] = info["env_id"]
         flat = obs.reshape(len(rows), -1)
         if flat.dtype.kind == "f" and not np.isfinite(flat).all():
-            name = f"{ENVPOOL_PREFIX}{self._source.name}"
-            raise EnvError(f"env = '{name}': gives an observation with NaN or infinity")
+            raise EnvError(f"{self._source.setting}: gives an observation with NaN or infinity")
         self._arrays.obs[rows] = flat
         return rows
 

@@ -19,14 +19,16 @@ from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
 from ..checking import (
     TRUTH_VALUES,
+    WRONG_VALUES,
     EnvError,
+    check_reset,
     close_all,
     obs_problem,
     reset_problem,
     reward_problem,
     step_problem,
 )
-from ..masks import MaskedSpace, mask_method
+from ..masks import MaskedSpace, mask_method, unused_in_info
 from ..own_envs import own_env
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..space_rows import ObsRows, env_action
@@ -72,10 +74,11 @@ class GymnasiumSource:
         wrong = f"env = 'gymnasium:{name}'"
         try:
             env = maker(name, preprocessing=preprocessing)()
-        except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
-            raise ConfigError(f"{wrong}: {why_not_made(error)}") from None
+        except (gymnasium.error.Error, ImportError) as error:
+            raise ConfigError(f"{wrong}: {why_not_made(error)}") from error
         if not isinstance(env, gymnasium.Env):
             raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
+        check_reset(env, wrong)
         if preprocessing.life_loss:
             env.reset()  # which says if there are no lives
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
@@ -92,6 +95,10 @@ class GymnasiumSource:
         return cls(
             name, actions=actions, preprocessing=preprocessing, obs_stack=stack_of(env), **seen
         )
+
+    @property
+    def setting(self) -> str:
+        return f"env = 'gymnasium:{self.name}'"
 
     def for_evaluation(self) -> GymnasiumSource:
         """Of whole games."""
@@ -189,12 +196,14 @@ class GymnasiumBatch:
 
     def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self._envs, self._name, self._rows = envs, source.name, ObsRows(source)
+        self._envs, self._rows = envs, ObsRows(source)
+        self._source, self._notice = source, counters.notice
         self._given_space, self._action_space = envs[0].observation_space, source.action_space
-        self._is_nested = hasattr(source.action_space, "spaces")  # looking every time takes longer
+        self._is_nested = hasattr(source.action_space, "spaces")
         self._masked = MaskedSpace(import_gymnasium(), self._given_space, source.actions)
         self._methods = [mask_method(env) for env in envs]
         self._has_masks = source.mask_size > 0
+        self._seeks_masks, self._num_choices = not self._has_masks, sum(self._masked.choices)
         self._current = counters.current
         self._row_size = self._rows.row_size
         self.games = Games.of(len(envs)) if source.preprocessing.splits_games else None
@@ -218,8 +227,10 @@ class GymnasiumBatch:
             self._write(number, obs, info)
         except EnvError as error:
             raise self._error("reset", str(error)) from None
-        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
-            raise self._error("reset", reset_problem(given, self._given_space)) from None
+        except WRONG_VALUES:
+            if not (problem := reset_problem(given, self._given_space)):
+                raise
+            raise self._error("reset", problem) from None
         self._check_numbers("reset", self._arrays.obs[number : number + 1], number)
 
     def _write(self, number: int, obs: Any, info: Any, is_over: bool = False) -> None:
@@ -233,7 +244,7 @@ class GymnasiumBatch:
     def step(self) -> None:
         a, current = self._arrays, self._current
         # A copy: environments may keep their action, or change it.
-        actions = a.actions.copy()
+        actions = a.actions.copy() if self._is_nested else env_action(self._action_space, a.actions)
         for number, env in enumerate(self._envs):
             current[0] = number
             action = actions[number]
@@ -248,19 +259,25 @@ class GymnasiumBatch:
                 # NumPy would take the real part, read the text, and make NaN of None.
                 if isinstance(reward, np.complexfloating | str | bytes | None):
                     raise TypeError
+                if getattr(reward, "requires_grad", False):
+                    raise TypeError
                 a.reward[number] = reward
                 a.terminated[number], a.truncated[number] = terminated, truncated
                 if not (
                     isinstance(terminated, TRUTH_VALUES) and isinstance(truncated, TRUTH_VALUES)
                 ):
                     raise TypeError
+                if info and self._seeks_masks:
+                    self._seek_masks(info)
                 if self.games:
                     self.games.reward[number], self.games.is_over[number] = info[GAME]
                 self._write(number, obs, info, is_over=bool(terminated or truncated))
             except EnvError as error:
                 raise self._error("step", str(error)) from None
-            except (TypeError, ValueError, KeyError, IndexError, OverflowError):
-                raise self._error("step", step_problem(given, self._given_space)) from None
+            except WRONG_VALUES:
+                if not (problem := step_problem(given, self._given_space)):
+                    raise
+                raise self._error("step", problem) from None
             if terminated or truncated:
                 a.final_obs[number] = a.obs[number]
                 self._check_numbers("step", a.final_obs[number : number + 1], number)
@@ -269,6 +286,12 @@ class GymnasiumBatch:
         if not is_finite(a.reward):
             current[0] = number = int(np.argmin(np.isfinite(a.reward)))
             raise self._error("step", reward_problem(float(a.reward[number])))
+
+    def _seek_masks(self, info: Any) -> None:
+        """Notice masks that came with no reset."""
+        if unused := unused_in_info(info, self._num_choices):
+            self._notice(f"{self._source.setting}: {unused}")
+            self._seeks_masks = False
 
     def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
         """Raises EnvError where rows `obs` have NaN or infinity; bytes have none, and packed ones
@@ -282,7 +305,7 @@ class GymnasiumBatch:
         raise self._error(method, obs_problem(given, self._rows.space))
 
     def _error(self, method: str, problem: str) -> EnvError:
-        return EnvError(f"env = 'gymnasium:{self._name}': {method} {problem}")
+        return EnvError(f"{self._source.setting}: {method} {problem}")
 
     def close(self) -> None:
-        close_all(self._envs, self._name)
+        close_all(self._envs, self._source.name)

@@ -19,7 +19,7 @@ from ...spaces import (
     obs_type,
 )
 from ...spaces.encoders import Part, obs_parts
-from ..checking import EnvError
+from ..checking import EnvError, action_problem, making
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..vector import Transitions
 from .arrays import Array
@@ -56,7 +56,8 @@ class Here:
         self.fields = own_fields(layout)
         arrays, counters = self.fields.of_worker(0)
         arrays.valid[:] = True
-        envs = source.make(layout.num_envs, counters)
+        with making(source.setting):
+            envs = source.make(layout.num_envs, counters)
         self._block = Block(envs, layout.num_agents, arrays, counters)
 
     def start(self, command: bytes, workers: Sequence[int]) -> None:
@@ -204,6 +205,7 @@ class HostedEnvs:
         )
         self._rows = self._carrier.fields.rows()
         self._taken = np.zeros(3)
+        self._noticed: set[str] = set()
         self._workers = np.arange(num_blocks).reshape(plan.async_factor, -1).tolist()
         size = self.num_rows // plan.async_factor
         self.groups = tuple(slice(i * size, (i + 1) * size) for i in range(plan.async_factor))
@@ -226,7 +228,9 @@ class HostedEnvs:
             self.receive(group, out)
 
     def send(self, group: int, actions: Array) -> None:
-        """Have a group step with `actions` [R / k, ...]."""
+        """Have a group step with `actions` [R / k, ...]. Raises EnvError for NaN and infinity."""
+        if problem := action_problem(actions):
+            raise EnvError(f"{self.spec.source.setting}: {problem}")
         self._rows.actions[self.groups[group]] = actions
         self._carrier.start(STEP, self._workers[group])
 
@@ -253,8 +257,11 @@ class HostedEnvs:
         return int(count), return_, length
 
     def take_notices(self) -> list[str]:
-        """There is nothing that people should know of the episodes."""
-        return []
+        """What workers have noticed since the last call, each line once."""
+        lines = self._carrier.fields.notices.tobytes().replace(b"\0", b"").decode().splitlines()
+        new = [line for line in dict.fromkeys(lines) if line not in self._noticed]
+        self._noticed.update(new)
+        return new
 
     def state_dict(self) -> State:
         """How often a run went on; of the environments themselves there is nothing to keep."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
+from ....shared.text.harmless import one_line
 from ...settings.importing import import_from_here, imported
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
-from ..checking import EnvError, flags_problem, obs_problem, reward_problem
-from ..masks import MaskedSpace
+from ..checking import (
+    WRONG_VALUES,
+    EnvError,
+    check_reset,
+    flags_problem,
+    in_words,
+    obs_problem,
+    reward_problem,
+)
+from ..masks import MaskedSpace, unused_in_info
 from ..names import PETTINGZOO_PREFIX
 from ..space_rows import ObsRows, env_action
 from ..spaces import action_spec, first_line, import_gymnasium, seen_in, with_mask
 from .arrays import Arrays, Counters
+
+RESET_GIVES = "observations", "infos"
+STEP_GIVES = "observations", "rewards", "terminations", "truncations", "infos"
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class PettingZooSource:
         agents = list(getattr(env, "possible_agents", ()))
         if not agents:
             raise ConfigError(f"{wrong}: it has no possible_agents, as parallel environments have")
+        check_reset(env, wrong)
         spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in agents]
         for agent, (of_obs, of_actions) in zip(agents, spaces, strict=True):
             if (of_obs, of_actions) != spaces[0]:
@@ -63,6 +76,10 @@ class PettingZooSource:
         env.close()
         known = {"actions": actions, "obs_space": masked.space, "action_space": spaces[0][1]}
         return cls(path, num_agents=len(agents), **known, **seen)
+
+    @property
+    def setting(self) -> str:
+        return f"env = '{PETTINGZOO_PREFIX}{self.name}'"
 
     def for_workers(self) -> PettingZooSource:
         return self
@@ -106,13 +123,14 @@ class PettingZooBatch:
 
     def __init__(self, envs: list[Any], source: PettingZooSource, counters: Counters) -> None:
         self.obs_size, self.actions = source.obs_size, source.actions
-        self.num_agents, self._name = source.num_agents, source.name
-        self._envs, self._current = envs, counters.current
+        self.num_agents, self._source = source.num_agents, source
+        self._envs, self._current, self._notice = envs, counters.current, counters.notice
         agent = envs[0].possible_agents[0]
         self._space = envs[0].observation_space(agent)
         self._rows, self._action_space = ObsRows(source), source.action_space
         self._masked = MaskedSpace(import_gymnasium(), self._space, source.actions)
         self._mask_size = source.mask_size
+        self._seeks_masks, self._num_choices = not source.mask_size, sum(self._masked.choices)
         self._row_memory = np.zeros(source.obs_size, source.obs_type)
         # The agents of every environment that act next, with their rows.
         self._live: list[dict[Any, int]] = [{} for _ in envs]
@@ -127,19 +145,37 @@ class PettingZooBatch:
     def _begin(self, number: int, seed: int | None) -> None:
         """Begin an episode: its first observations, and who takes part."""
         self._current[0] = number
-        env = self._envs[number]
-        obs, infos = env.reset(seed=seed)
-        if not env.agents:
-            raise EnvError(f"env = 'pettingzoo:{self._name}': reset gives no agents")
-        self._welcome(number, obs, infos)
+        obs, infos = self._dicts("reset", self._envs[number].reset(seed=seed), RESET_GIVES)
+        if not self._envs[number].agents:
+            raise self._error("reset", "gives no agents")
+        self._welcome("reset", number, obs, infos)
 
-    def _welcome(self, number: int, obs: dict[Any, Any], infos: dict[Any, Any]) -> None:
+    def _dicts(self, method: str, given: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+        """What `method` gave: so many dictionaries. Raises EnvError for anything else."""
+        if not isinstance(given, tuple) or len(given) != len(names):
+            problem = f"gives {in_words(given)}, expected a tuple ({', '.join(names)})"
+            raise self._error(method, problem)
+        for name, each in zip(names, given, strict=True):
+            if not isinstance(each, Mapping):
+                problem = f"gives {name} = {one_line(repr(each), 60)}, expected a dict by agent"
+                raise self._error(method, problem)
+        return given
+
+    def _welcome(self, method: str, number: int, obs: Any, infos: Any) -> None:
+        """Take the observations of the agents that act next."""
         env, first = self._envs[number], number * self.num_agents
         self._live[number] = live = {
             agent: first + i for i, agent in enumerate(env.possible_agents) if agent in env.agents
         }
-        for agent, row in live.items():
-            self._arrays.obs[row] = self._row(agent, obs[agent], infos.get(agent))
+        for agent in env.agents:
+            if agent not in live:
+                raise self._error(
+                    method, "gives it as an agent, and possible_agents lack it", agent
+                )
+            if agent not in obs:
+                raise self._error(method, "gives no observation, and it is one of agents", agent)
+            row = self._row(method, agent, obs[agent], infos.get(agent))
+            self._arrays.obs[live[agent]] = row
 
     def step(self) -> None:
         a = self._arrays
@@ -150,29 +186,54 @@ class PettingZooBatch:
         for number, env in enumerate(self._envs):
             self._current[0] = number
             live = self._live[number]
-            obs, rewards, terminated, truncated, infos = env.step(
+            given = env.step(
                 {agent: env_action(self._action_space, actions[row]) for agent, row in live.items()}
             )
+            obs, rewards, *flags, infos = self._dicts("step", given, STEP_GIVES)
+            over = []
             for agent, row in live.items():
-                a.valid[row] = True
-                reward = rewards.get(agent, 0.0)
-                if problem := reward_problem(reward):
-                    raise self._error(agent, problem)
-                a.reward[row] = reward
-                flags = [given.get(agent, False) for given in (terminated, truncated)]
-                if problem := flags_problem(flags):
-                    raise self._error(agent, problem)
-                # One that is gone without a word has come to its end.
-                gone = agent not in env.agents and not flags[1]
-                a.terminated[row], a.truncated[row] = flags[0] or gone, flags[1]
-                if agent in obs:
-                    a.final_obs[row] = self._row(agent, obs[agent], infos.get(agent), True)
-            if env.agents:
-                self._welcome(number, obs, infos)
-            else:
+                self._take(row, agent, obs, rewards, flags, infos, agent in env.agents)
+                if a.terminated[row] or a.truncated[row]:
+                    over.append(agent)
+            if set(env.agents) <= set(over):
                 self._begin(number, None)
+                continue
+            for agent in set(over) & set(env.agents):
+                problem = "ends its episode, and it stays one of agents: take it out of them"
+                raise self._error("step", problem, agent)
+            self._welcome("step", number, obs, infos)
 
-    def _row(self, agent: Any, obs: Any, info: Any, is_over: bool = False) -> NDArray[Any]:
+    def _take(
+        self, row: int, agent: Any, obs: Any, rewards: Any, flags: Any, infos: Any, stays: bool
+    ) -> None:
+        """Take what a step gave an agent that acted in it, and that `stays` among agents."""
+        a = self._arrays
+        a.valid[row] = True
+        if stays and agent not in rewards:
+            raise self._error("step", "gives no reward, and it is one of agents", agent)
+        reward = rewards.get(agent, 0.0)
+        terminated, truncated = [given.get(agent, False) for given in flags]
+        if problem := reward_problem(reward) or flags_problem([terminated, truncated]):
+            raise self._error("step", problem, agent)
+        a.reward[row] = reward
+        if agent in obs:
+            a.final_obs[row] = self._row("step", agent, obs[agent], infos.get(agent), True)
+        elif truncated and not terminated:
+            terminated = True
+            self._notice(
+                f"{self._source.setting}: step truncates agents without an observation: they count "
+                "as terminated, because there is no state whose value could follow"
+            )
+        # One that is gone without a word has come to its end.
+        a.terminated[row] = terminated or not (stays or truncated)
+        a.truncated[row] = truncated
+        if self._seeks_masks and (unused := unused_in_info(infos.get(agent), self._num_choices)):
+            self._notice(f"{self._source.setting}: {unused}")
+            self._seeks_masks = False
+
+    def _row(
+        self, method: str, agent: Any, obs: Any, info: Any, is_over: bool = False
+    ) -> NDArray[Any]:
         """An observation, and behind it the action mask if there are any. Raises EnvError where
         `obs` is not in the space that all agents have. The next call writes to the same memory.
         """
@@ -184,15 +245,16 @@ class PettingZooBatch:
                 row[-self._mask_size :] = self._masked.masks(obs, info, None, is_over)[0]
             is_good = bool(np.isfinite(given).all())
         except EnvError as error:
-            raise self._error(agent, str(error)) from None
-        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
+            raise self._error(method, str(error), agent) from None
+        except WRONG_VALUES:
             is_good = False
         if not is_good:
-            raise self._error(agent, obs_problem(obs, self._space))
+            raise self._error(method, obs_problem(obs, self._space), agent)
         return row
 
-    def _error(self, agent: Any, problem: str) -> EnvError:
-        return EnvError(f"env = 'pettingzoo:{self._name}': agent {agent!r} {problem}")
+    def _error(self, method: str, problem: str, agent: Any = None) -> EnvError:
+        of = "" if agent is None else f" of agent {agent!r}"
+        return EnvError(f"{self._source.setting}: {method}{of} {problem}")
 
     def close(self) -> None:
         for env in self._envs:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ....shared.errors import OperantError
 from ...spaces import ActionSpec, ObsType
-from .arrays import Arrays, Counters, action_dtype, action_shape
+from .arrays import NOTICE_BYTES, Arrays, Counters, action_dtype, action_shape
 
 ALIGNMENT = 64  # bytes; a cache line, so that no two fields share one
 
@@ -50,6 +50,7 @@ class Layout:
             # A cache line for each worker: they write all the time.
             "totals": (np.dtype(np.float64), (self.num_workers, ALIGNMENT // 8)),
             "current": (np.dtype(np.int64), (self.num_workers, ALIGNMENT // 8)),
+            "notices": (np.dtype(np.uint8), (self.num_workers, NOTICE_BYTES)),
         }
 
     def offsets(self) -> dict[str, int]:
@@ -77,6 +78,7 @@ class Fields:
         self.seeds = fields["seeds"]
         self.totals = fields["totals"][:, :3]
         self.current = fields["current"][:, :1]
+        self.notices = fields["notices"]
         self._arrays = [fields[name] for name in Arrays._fields]
 
     def rows(self) -> Arrays:
@@ -86,7 +88,7 @@ class Fields:
     def of_worker(self, worker: int) -> tuple[Arrays, Counters]:
         """What the block of one worker is given."""
         arrays = Arrays(*(field[worker] for field in self._arrays))
-        return arrays, Counters(self.totals[worker], self.current[worker])
+        return arrays, Counters(self.totals[worker], self.current[worker], self.notices[worker])
 
 
 def own_fields(layout: Layout) -> Fields:

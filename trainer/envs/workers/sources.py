@@ -25,7 +25,7 @@ from ...spaces import (
     obs_shape,
     obs_type,
 )
-from ..checking import EnvError
+from ..checking import EnvError, making
 from ..masks import MaskError, legal
 from ..names import NATIVE_PREFIX
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
@@ -57,8 +57,8 @@ class NativeSource:
     @classmethod
     def of(cls, path: str) -> NativeSource:
         """Look at one environment. Raises ConfigError where it is not as the protocol has it."""
-        envs = imported("env", path)(1)
         wrong = f"env = '{NATIVE_PREFIX}{path}'"
+        envs = imported("env", path)(1)
         missing = [name for name in NEEDED if not hasattr(envs, name)]
         if missing:
             raise ConfigError(f"{wrong}: {type(envs).__name__} has no {', '.join(missing)}")
@@ -84,6 +84,10 @@ class NativeSource:
         if close:
             close()
         return source
+
+    @property
+    def setting(self) -> str:
+        return f"env = '{NATIVE_PREFIX}{self.name}'"
 
     def for_workers(self) -> NativeSource:
         return self
@@ -124,8 +128,7 @@ class NativeMasks:
             obs[rows, columns] = legal(obs[rows, columns], self._choices, is_over)
         except MaskError as error:
             self._current[0] = rows[error.row] // self._source.num_agents
-            name = f"{NATIVE_PREFIX}{self._source.name}"
-            raise EnvError(f"env = '{name}': {method} {error}") from None
+            raise EnvError(f"{self._source.setting}: {method} {error}") from None
 
 
 Source: TypeAlias = (
@@ -136,10 +139,11 @@ Source: TypeAlias = (
 def source_of(env: str, preprocessing: Preprocessing = AS_IT_IS) -> Source:
     """Looks at one copy of the environment. Raises ConfigError where it cannot be trained on."""
     kind, _, name = env.partition(":")
-    if kind == "pettingzoo":
-        return PettingZooSource.of(name)
-    if kind == "native":
-        return NativeSource.of(name)
-    if kind == "envpool":
-        return EnvPoolSource.of(name, preprocessing)
-    return GymnasiumSource.of(name, preprocessing)
+    with making(f"env = '{env}'"):
+        if kind == "pettingzoo":
+            return PettingZooSource.of(name)
+        if kind == "native":
+            return NativeSource.of(name)
+        if kind == "envpool":
+            return EnvPoolSource.of(name, preprocessing)
+        return GymnasiumSource.of(name, preprocessing)

@@ -104,8 +104,8 @@ def test_all_agents_learn_one_policy(make_experiment):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        ("doubtful", "agent 'a' gives truncated = 0.5, expected True or False"),
-        ("whole", "agent 'a' gives an observation of float64, and observation_space has int64"),
+        ("doubtful", "step of agent 'a' gives truncated = 0.5, expected True or False"),
+        ("whole", "reset of agent 'a' gives an observation of float64, and observation_space"),
     ],
 )
 def test_other_types_than_an_agent_should_return_are_refused(make, words):
