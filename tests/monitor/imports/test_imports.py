@@ -120,6 +120,47 @@ def test_an_import_is_not_repeated(tmp_path):
     assert the_run() == run
 
 
+KILLED_IMPORT = """
+import os, signal, sys
+from pathlib import Path
+from operant.monitor.imports import imported_run, sources
+imported_run.RECORD_EVERY_ROWS = 10
+imported_run.PageRecorder.look = lambda self: {}
+list(sources.import_all(Path(sys.argv[1])))
+"""
+
+
+def interrupted_import(folder: Path, then: str) -> subprocess.Popen[bytes]:
+    """An import of `folder` in a process that, once it has read a part, does what `then` says."""
+    code = KILLED_IMPORT.format(then)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def test_an_import_that_was_killed_is_replaced_by_the_next(tmp_path, operant_pages):
+    write_events(tmp_path / "a", 100)
+    interrupted_import(tmp_path / "a", "os.kill(os.getpid(), signal.SIGKILL)").wait()
+    killed = the_run()
+    assert read_status(killed).state == "crashed"
+    done = operant("import", str(tmp_path / "a"))
+    assert done.stdout == f"{the_run().id}: 100 rows from {tmp_path}/a\n", done.stderr
+    assert the_run() != killed
+    assert list(operant_pages.rglob("*.page")) == []
+    assert "is imported already" in operant("import", str(tmp_path / "a")).stdout
+
+
+def test_an_import_that_is_under_way_is_not_begun_a_second_time(tmp_path):
+    write_events(tmp_path / "a", 100)
+    first = interrupted_import(tmp_path / "a", "print(flush=True) or input()")
+    assert first.stdout
+    first.stdout.readline()
+    assert f"{the_run().id} is running" in error_line("import", str(tmp_path / "a"))
+    assert len(list_runs()) == 1
+    first.kill()
+    first.communicate()
+
+
 def test_folders_that_are_nested_too_deeply_end_no_import_of_others(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "progress.csv").write_text("step,x\n1,2\n")
