@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import heapq
+import os
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ...shared.errors import UsageError
 from ...shared.integrations.tensorboard_events import EventRecorder, event_class
 from ...shared.runs.recorder_process import lacking
 from ...shared.text.plain_values import described_error
-from .imported_run import ImportedRun, name_of
+from .imported_run import MAX_RECORD_BYTES, ImportedRun, name_of
+
+_RECORD_HEAD, _CRC = struct.Struct("<QI"), struct.Struct("<I")
 
 
 class EventFiles:
@@ -40,7 +44,8 @@ class EventFiles:
 
         files = [_events(file, warn) for file in self.files]
         step, of_results = 0, set()
-        for folder, event in heapq.merge(*files, key=lambda found: found[1].wall_time):
+        for file, event in heapq.merge(*files, key=lambda found: found[1].wall_time):
+            folder = str(file.parent)
             if not event.summary.value:
                 continue
             if any(
@@ -57,25 +62,48 @@ class EventFiles:
                 warn(f"an event of {folder} is not imported: {described_error(error)}")
 
 
-def _events(file: Path, warn: Callable[[str], None]) -> Iterator[tuple[str, Any]]:
-    """The folder of `file`, and each of its events up to the first that is damaged."""
+def _events(file: Path, warn: Callable[[str], None]) -> Iterator[tuple[Path, Any]]:
+    """`file`, and each of its events up to the first that is damaged."""
     if missing := lacking("tensorboard"):
         raise UsageError(missing)
-    from tensorboard.compat.tensorflow_stub import errors
-    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import PyRecordReader_New
-
     event = event_class()
-    reader = PyRecordReader_New(str(file))
     num_events = 0
-    while True:
-        try:
-            reader.GetNext()
-            found = event.FromString(reader.record())
-        except errors.OutOfRangeError:  # the end
-            return
-        except Exception as error:
-            reason = "it is cut off" if "truncated" in str(error) else "it is damaged"
-            warn(f"{file}: stopped after {num_events} events: {reason}")
-            return
-        num_events += 1
-        yield str(file.parent), found
+    try:
+        with file.open("rb") as opened:
+            for record in _records(opened):
+                if record is None:
+                    warn(f"{file}: events of more than {MAX_RECORD_BYTES >> 20} MiB are left out")
+                else:
+                    yield file, event.FromString(record)
+                num_events += 1
+    except Exception as error:
+        reason = str(error) if isinstance(error, _DamagedError) else "it is damaged"
+        warn(f"{file}: stopped after {num_events} events: {reason}")
+
+
+class _DamagedError(Exception):
+    """An event file is cut off or damaged here."""
+
+
+def _records(file: BinaryIO) -> Iterator[bytes | None]:
+    """The records of an event file: the length and its checksum, the data and its checksum. None
+    for one of more than `MAX_RECORD_BYTES`. Raises _DamagedError.
+    """
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+
+    while head := file.read(_RECORD_HEAD.size):
+        if len(head) < _RECORD_HEAD.size:
+            raise _DamagedError("it is cut off")
+        size, crc = _RECORD_HEAD.unpack(head)
+        if crc != masked_crc32c(head[:8]):
+            raise _DamagedError("it is damaged")
+        if size > MAX_RECORD_BYTES:
+            file.seek(min(size + _CRC.size, 1 << 62), os.SEEK_CUR)
+            yield None
+            continue
+        data, crc_of_data = file.read(size), file.read(_CRC.size)
+        if len(data) < size or len(crc_of_data) < _CRC.size:
+            raise _DamagedError("it is cut off")
+        if _CRC.unpack(crc_of_data)[0] != masked_crc32c(data):
+            raise _DamagedError("it is damaged")
+        yield data

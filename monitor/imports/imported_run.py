@@ -13,6 +13,7 @@ from ...shared.errors import OperantError, UsageError
 from ...shared.integrations import process_end
 from ...shared.integrations.current_run import set_current_run
 from ...shared.integrations.logged_run import LoggedRun
+from ...shared.integrations.media_folder import MAX_FILE_BYTES
 from ...shared.integrations.process_end import Ending
 from ...shared.runs.run_folder import create_run, make_run_id
 from ...shared.runs.session import RunSession
@@ -23,6 +24,8 @@ from ..recorder.page_recorder import PageRecorder
 IMPORTED_FROM, IMPORTED_BYTES = "imported_from", "imported_bytes"
 RECORD_EVERY_ROWS = 64  # 64 rows of 4096 metrics fit well into a page
 MAX_WALL_S = 1 << 33  # the year 2242
+# Of what is read at once: an event, a record, a line. The largest picture that a run keeps fits in.
+MAX_RECORD_BYTES = MAX_FILE_BYTES + (1 << 20)
 NO_ROWS = "it has no rows that can be imported"
 
 

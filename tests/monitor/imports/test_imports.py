@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import error_line, operant, operant_json
 from kept_rows import kept_rows, series
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboardX import SummaryWriter
 
-from operant.monitor.imports import imported_run
+from operant.monitor.imports import imported_run, wandb_folder
 from operant.monitor.imports.sources import import_all
+from operant.monitor.imports.wandb_folder import _BLOCK_BYTES, _FILE_HEAD, _LAST, _PIECE, _WHOLE
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.status import read_status
@@ -222,6 +226,69 @@ def test_an_event_file_is_imported_up_to_its_damage(damage, what, tmp_path):
     values = [value for _, value in series(the_run(), "loss/train")]
     assert 40 < len(values) < 60
     assert values == [step / 2 for step in range(len(values))]
+
+
+def test_an_event_that_is_too_large_is_left_out_and_those_behind_it_are_not(tmp_path):
+    file = write_events(tmp_path / "a", 100)
+    size = (64 << 30).to_bytes(8, "little")  # of a file with a hole: it takes no room on the disk
+    head = size + masked_crc32c(size).to_bytes(4, "little")
+    data = file.read_bytes()
+    with file.open("wb") as sparse:
+        sparse.write(head)
+        sparse.seek((64 << 30) + 4, os.SEEK_CUR)
+        sparse.write(data)
+    done = operant("import", str(tmp_path / "a"))
+    assert done.stdout == f"{the_run().id}: 100 rows from {tmp_path}/a\n"
+    assert done.stderr.count("\n") == 1
+    assert f"{file}: events of more than 17 MiB are left out" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "step,x\n1,2\n", '"', "#"], ids=["names", "rows", "an open quote", "a comment"]
+)
+def test_a_row_without_an_end_is_one_line(tmp_path, text):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with path.open("ab") as sparse:
+        sparse.truncate(64 << 30)
+    done = operant("import", str(path))
+    assert done.stderr.count("\n") == 1
+    assert "a row has more than 1048576 characters" in done.stderr
+    assert done.returncode == (0 if "x" in text else 2)
+
+
+def test_a_row_that_goes_on_in_ever_new_lines_is_one_line(tmp_path):
+    (tmp_path / "log.csv").write_text("step,x\n1,2\n" + '"a\n",' * 300_000)
+    done = operant("import", str(tmp_path / "log.csv"))
+    assert "stopped after 1 lines: a row has more than 1048576 characters" in done.stderr
+    assert series(the_run(), "x") == [(1, 2.0)]
+
+
+def log_of_wandb(*records: bytes) -> bytes:
+    """Of records whose pieces are whole blocks."""
+    log = bytearray(_FILE_HEAD)
+    for record in records:
+        at = 0
+        while at < len(record) or not at:
+            room = _BLOCK_BYTES - len(log) % _BLOCK_BYTES
+            if room <= _PIECE.size:
+                log += bytes(room)
+                continue
+            data = record[at : at + room - _PIECE.size]
+            is_last = at + len(data) == len(record)
+            kind = (_WHOLE if at == 0 else _LAST) if is_last else (2 if at == 0 else 3)
+            log += _PIECE.pack(zlib.crc32(data, zlib.crc32(bytes([kind]))), len(data), kind) + data
+            at += len(data) or 1
+    return bytes(log)
+
+
+def test_a_record_of_wandb_that_is_too_large_is_left_out(tmp_path, monkeypatch):
+    records = [b"a" * 100_000, b"b" * 99_999, b"c"]
+    log = io.BytesIO(log_of_wandb(*records))
+    assert [*wandb_folder._log_records(log)] == records
+    monkeypatch.setattr(wandb_folder, "MAX_RECORD_BYTES", 99_999)
+    log.seek(0)
+    assert [*wandb_folder._log_records(log)] == [None, *records[1:]]
 
 
 def test_what_is_no_run_is_refused_in_one_line(tmp_path):
