@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from command_line import error_line, operant, operant_json
 from kept_rows import kept_rows, series
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboardX import SummaryWriter
 
@@ -107,6 +108,48 @@ def test_folders_below_are_runs_of_their_own_unless_a_run_has_them(tmp_path):
     names = {run.manifest()["name"]: read_status(run).metrics.keys() for run in list_runs()}
     own = {"loss/train", "episode/return"}
     assert names == {"a": own | {f"eval/{name}" for name in own}, "b": own}
+
+
+def write_scalars(folder: Path, steps: dict[str, range], began_s: float, **options) -> None:
+    """Scalars for each step, a second apart, in one more file of `folder`."""
+    writer = SummaryWriter(str(folder), filename_suffix=f".{began_s}", **options)
+    for name, numbers in steps.items():
+        for number, step in enumerate(numbers):
+            writer.add_scalar(name, step + began_s % 100, step, walltime=began_s + number)
+    writer.close()
+
+
+def test_a_restart_drops_what_tensorboard_drops(tmp_path):
+    folder = tmp_path / "a"
+    write_scalars(folder, {"x": range(10), "y": range(10)}, BEGAN_S)
+    write_scalars(folder, {"x": range(5, 8)}, BEGAN_S + 20, purge_step=5)
+    done = operant("import", str(folder))
+    left_out = "10 values are left out: a later file begins at their step or before it"
+    assert done.stderr == f"operant: warning: {left_out}\n"
+    shown = EventAccumulator(str(folder)).Reload()
+    for name in ("x", "y"):
+        expected = [(event.step, event.value) for event in shown.Scalars(name)]
+        assert series(the_run(), name) == expected
+    assert [step for step, _ in series(the_run(), "y")] == [0, 1, 2, 3, 4]
+
+
+def test_steps_that_go_back_in_a_later_file_replace_those_of_their_tags(tmp_path):
+    folder = tmp_path / "a"
+    write_scalars(folder, {"x": range(10), "y": range(10)}, BEGAN_S)
+    write_scalars(folder, {"x": range(6, 9)}, BEGAN_S + 20)
+    write_scalars(folder, {"x": range(8, 12)}, BEGAN_S + 40)
+    assert operant("import", str(folder)).returncode == 0
+    run = the_run()
+    expected = [*range(6), 6 + 20, 7 + 20, *(step + 40 for step in range(8, 12))]
+    assert series(run, "x") == list(enumerate(expected))
+    assert series(run, "y") == [(step, step) for step in range(10)]
+
+
+def test_writers_that_share_a_folder_at_one_time_lose_nothing(tmp_path):
+    write_scalars(tmp_path / "a", {"x": range(10)}, BEGAN_S)
+    write_scalars(tmp_path / "a", {"x": range(10)}, BEGAN_S + 5)
+    done = operant("import", str(tmp_path / "a"))
+    assert (done.stderr, len(kept_rows(the_run()))) == ("", 20)
 
 
 def test_an_import_is_not_repeated(tmp_path):
