@@ -19,7 +19,7 @@ from .helpers.choosing_a_run import (
     looked_anywhere,
     run_argument,
 )
-from .helpers.terminal import has_terminal
+from .helpers.terminal import has_terminal, say_starting
 
 DEFAULT_PORT = 8765
 
@@ -60,6 +60,8 @@ def command(
     those of this machine. $OPERANT_SSH replaces the command `ssh`, $OPERANT_REMOTE the command
     `operant` on the other machine.
     """
+    if not (once or as_json or web or is_in_a_browser()):
+        say_starting()
     theme = known_theme(theme)
     if web:
         if once or as_json or follow:
@@ -74,7 +76,7 @@ def command(
     if hosts or listed_host(run):
         if once or as_json:
             raise UsageError("a list of machines needs a screen; `operant runs --host` prints it")
-        _watch_machines(run, latest, hosts, known_theme(theme), as_ascii, readonly)
+        _watch_machines(run, latest, hosts, theme, as_ascii, readonly)
         return
     if follow:
         _follow(run, latest)

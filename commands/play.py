@@ -19,7 +19,7 @@ from .helpers.choosing_a_run import (
     trust_code_option,
 )
 from .helpers.numbers import NumberRange
-from .helpers.terminal import has_terminal
+from .helpers.terminal import has_terminal, say_starting
 from .monitor import known_theme
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def command(
     Keys: space pauses, + and - change the speed, n and p show the next and the previous episode, s
     the next seed, . plays one step, tab shows the next robot, q quits.
     """
+    if not to:
+        say_starting()
     theme = known_theme(theme)
     of_runs: dict[str, object] = {"seed": seed, "risk": risk}
     if checkpoint != "newest":

@@ -226,7 +226,9 @@ def columns_of(listed: Sequence[Listed]) -> list[Column]:
         Column("steps", steps, ">", goes_at=4),
         Column("progress", shares, ">", goes_at=2),
         Column("speed", speeds, ">", goes_at=1),
-        Column(heading, values, ">"),
+        Column(
+            RETURN if heading == "return" else heading, values, ">", least=max(6, *map(len, values))
+        ),
         Column("of", mains if heading == "metric" else [], goes_at=3),
         Column("device", [one.device or UNKNOWN for one in listed], goes_at=5),
         Column("about", about, least=16, goes_at=6),

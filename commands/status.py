@@ -30,9 +30,9 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     hints = hints_in_words(view) if view else []
     if as_json:
         lost_ones = {f"lost_{what}": count for what, count in lost.items()}
-        more = {"folder": str(chosen.folder)} if chosen else {}
-        more["hint"] = "; ".join(hints) or None
-        print_json(status.as_json() | notes.as_json() | more | lost_ones)
+        folder = {"folder": str(chosen.folder)} if chosen else {}
+        more = {**folder, "hint": "; ".join(hints) or None, **lost_ones}
+        print_json(status.as_json() | notes.as_json() | more)
         return
     print_status(status, notes, chosen, view.schema if view else ())
     for what, count in lost.items():

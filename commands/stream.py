@@ -45,7 +45,7 @@ def command(run: str | None, latest: bool, every_s: float, is_list: bool) -> Non
 def _send_list(run: str | None, latest: bool, every_s: float) -> None:
     if run or latest:
         raise UsageError("--list shows all runs, and excludes RUN and --latest")
-    from ..monitor.remote.sending_list import send_list
+    from ..monitor.remote.sending import send_list
 
     _check_output()
     send_list(sys.stdout.buffer, max(every_s, LIST_EVERY_S))

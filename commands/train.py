@@ -13,7 +13,7 @@ from ..shared.errors import UsageError, nearest
 from .helpers.candidates import algorithms, configs, hardware, run_ids, settings
 from .helpers.choosing_a_run import run_here, trust_code_option
 from .helpers.following_rank import ended_at_once, following_rank
-from .helpers.terminal import has_terminal
+from .helpers.terminal import has_terminal, say_starting
 
 if TYPE_CHECKING:
     from ..trainer.distributed.place import Place
@@ -140,6 +140,8 @@ def command(
         raise UsageError(f"two configurations are given: '{config}' and '{config_option}'")
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
+    if monitor:
+        say_starting()
 
     from ..trainer.config.files import load_config
     from ..trainer.config.train_config import TrainConfig

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -16,28 +19,28 @@ from ..shared.errors import OperantError
 from ..shared.page.requests import give_reason, send_request
 from ..shared.runs.run_folder import Run
 from .charts.shown_run import assigned_looks
-from .remote.run_elsewhere import RunElsewhere
+from .remote.host import RunElsewhere
 from .render.ascii import needs_ascii
 from .render.palette import THEMES, Palette
 from .runs.list.comparison import MAX_RUNS
 from .runs.list.runs_poller import RunsPoller
 from .runs.reading.run_poller import RunPoller
 from .runs.reading.run_source import Companion, RunSource
-from .screens.dialog import Dialog
+from .screens.dialog import Dialog, NoteDialog, why_not
 from .screens.group_screen import GroupScreen
 from .screens.help_screen import HelpScreen
 from .screens.monitor_screen import MonitorScreen
-from .screens.noting import NoteDialog, why_not
 from .screens.run_screen import RunScreen
 from .screens.runs_screen import RunsScreen, RunsSource
 from .screens.sweep_screen import SweepScreen
 from .session.browser import STREAMS, is_in_a_browser
-from .session.hang_up import leaving_with_the_terminal
+from .session.hang_up import leaving_in_good_order
 from .session.key_order import KeysInOrder
 from .session.keys import Section, key_name
 from .session.memory import keep_memory_flat
 from .session.session import Session
 from .session.settings import REFRESH_S, Settings, settings_path
+from .session.terminal_driver import TerminalDriver
 from .widgets.drawing import Drawing
 from .widgets.pane import Pane
 from .widgets.row_list import RowList
@@ -113,11 +116,15 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
             self.register_theme(_theme(name, palette))
         self.theme = _theme_name(self.session.palette_name)
 
+    def get_driver_class(self) -> type[Driver]:
+        usual = super().get_driver_class()
+        return TerminalDriver if usual is LinuxDriver else usual
+
     def on_mount(self) -> None:
         if self._first_run:
             self.push_screen(self._run_screen(self._first_run))
         else:
-            self.push_screen(RunsScreen(self._runs_source))
+            self.push_screen(RunsScreen(self._runs_source, self._member_source))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Everything that a key does but moving about, once where several places have it, and the
@@ -154,7 +161,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if isinstance(self.screen_stack[-2], RunsScreen | SweepScreen):
             self.pop_screen()
         else:
-            self.switch_screen(RunsScreen(self._runs_source, message.run))
+            self.switch_screen(RunsScreen(self._runs_source, self._member_source, message.run))
 
     def on_run_screen_asked(self, message: RunScreen.Asked) -> None:
         """Ask again before a trainer is sent anything; with `--readonly` it is sent nothing."""
@@ -183,6 +190,12 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if self.session.settings.bell:
             self.bell()
 
+    def leave(self, exit_code: int) -> None:
+        """Called in another thread: exit, once the application runs."""
+        while not self.is_running:
+            time.sleep(0.01)
+        self.call_from_thread(self.exit, return_code=exit_code)
+
     def action_help(self) -> None:
         self.push_screen(HelpScreen(self.help_sections(self.screen)))
 
@@ -206,7 +219,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         own = [b for b in screen.BINDINGS if self._is_allowed(b)]
         sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
         for widget in screen.query(Drawing):
-            if isinstance(widget, Pane | RowList | TimeSlider | TrialsTable):
+            if isinstance(widget, Pane | RowList | TimeSlider):
                 sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
 
@@ -322,7 +335,11 @@ def watch(
         is_readonly=is_readonly,
     )
     streams = STREAMS if is_in_a_browser() else None
-    with leaving_with_the_terminal(lambda: app.call_from_thread(app.exit), streams):
-        app.run()
-    if machines:
-        machines.close()
+    try:
+        with leaving_in_good_order(app.leave, streams):
+            app.run()
+    finally:
+        if machines:
+            machines.close()
+    if app.return_code:
+        raise SystemExit(app.return_code)

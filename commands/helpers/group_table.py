@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...monitor.charts.charted_metrics import RETURN
 from ...monitor.render.formatting import UNKNOWN, format_count, format_relative, format_value
 from ...monitor.runs.list.group_statistics import (
     SPREAD_WORDS,
@@ -124,7 +123,7 @@ def group_statistics(
 def group_columns(found: Sequence[GroupStatistics]) -> list[Column]:
     names = [one.metric for one in found]
     is_one = len(set(names)) == 1
-    heading = ("return" if names[0] == RETURN else names[0]) if is_one else "mean"
+    heading = names[0] if is_one else "mean"
 
     def intervals(spread: Spread) -> list[str]:
         return [interval_text(one.middles[spread], spread) if one.middles else "" for one in found]
@@ -143,7 +142,7 @@ def group_columns(found: Sequence[GroupStatistics]) -> list[Column]:
         Column("group", [one.group.label for one in found], least=20),
         Column("of", [] if is_one else names, goes_at=5),
         Column("n", counts, ">"),
-        Column(heading, values("error"), ">"),
+        Column(heading, values("error"), ">", least=max(map(len, values("error")), default=0)),
         Column(SPREAD_WORDS["error"], intervals("error")),
         Column("vs baseline", relative if has_baseline else [], ">"),
         Column("IQM", values("iqm"), ">", goes_at=2),

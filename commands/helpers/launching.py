@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
@@ -245,6 +246,7 @@ def detached_training(
 
         wait_until(lambda: has_page_of(run, process), run, process)
         prepared.lock.release()
+        threading.Thread(target=process.wait, daemon=True).start()  # no zombie once it has ended
         watch(run)
         raise_if_dead(run, process)
     else:

@@ -43,6 +43,16 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+# The keys go to the terminal as soon as that is there, and again whenever the page comes back.
+_HEAD = """<title>operant monitor</title><script>
+  const takeKeys = () => document.querySelector(".xterm-helper-textarea")?.focus();
+  new MutationObserver((_, found) => {
+    takeKeys();
+    if (document.activeElement?.matches(".xterm-helper-textarea")) found.disconnect();
+  }).observe(document, {childList: true, subtree: true, attributes: true});
+  addEventListener("focus", takeKeys);
+</script>"""
+
 
 class Screen(AppService):
     """The program behind one page. It is ended with the page and with this server, whatever it is
@@ -147,9 +157,13 @@ class TokenServer(Server):
         raise web.HTTPFound(f"/{self._token}/")
 
     async def handle_index(self, request: web.Request) -> Any:
-        """The page, with the address that the browser knows: the port may be another's there."""
+        """The page, with the address that the browser knows: the port may be another's there. It
+        has a title and takes the keys.
+        """
         self.public_url = f"{request.scheme}://{request.host}"
-        return await super().handle_index(request)
+        page: Any = await super().handle_index(request)
+        page.text = page.text.replace("<head>", f"<head>{_HEAD}", 1)
+        return page
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """A screen, until the browser or this server leaves."""

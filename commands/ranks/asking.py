@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...monitor.remote.error_tail import ErrorTail
+from ...monitor.remote.connection import ErrorTail
 from ...shared.errors import OperantError, UsageError
 from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.text.harmless import one_line

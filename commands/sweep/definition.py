@@ -152,10 +152,10 @@ def pruning_note(definition: Definition, config: TrainConfig) -> str:
 
 
 def write_definition(
-    sweep: Sweep, definition: Definition, besides: Mapping[str, Any] | None = None
+    sweep: Sweep, definition: Definition, kept: Mapping[str, Any] | None = None
 ) -> Definition:
     """Into the sweep's folder, with a copy of a configuration that is a file; returns what a trial
-    begins from there, whatever becomes of that file. What stood there `besides` stays. Raises
+    begins from there, whatever becomes of that file. What is `kept` stays there. Raises
     RunFolderError.
     """
     import tomli_w
@@ -180,7 +180,7 @@ def write_definition(
                 del parameter["low"], parameter["high"]
         former = read_table(sweep) if sweep.definition_path.exists() else {}
         owner = code_owner(sweep.folder, _stored_values(definition))
-        table = {**former, "sweep": sweep.name, **plain(besides or {}), **owner, **fields}
+        table = {**former, "sweep": sweep.name, **plain(kept or {}), **owner, **fields}
         text = harmless_toml(tomli_w.dumps(table))
         write_whole(sweep.definition_path, text.encode())
     except OSError as error:

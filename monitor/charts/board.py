@@ -8,8 +8,9 @@ from dataclasses import replace
 from ...shared import Event, Metric
 from ..runs.list.filter_terms import FilterError
 from ..runs.reading.alerts import Alert
+from ..runs.reading.run_view import RunView
 from .chart import Chart, column_of, x_at
-from .choice import chart_of, charted
+from .choice import chart_of, charted, says_nothing
 from .layers import Mark
 from .options import ChartOptions
 from .sections import ALL, HIDDEN, Section, arranged
@@ -64,6 +65,7 @@ class ChartBoard:
         """The chart at `place` of the metrics."""
         metric = self.metrics[place]
         chart = chart_of(metric, self.runs, self.options, self.whole, self._marks)
+        chart = replace(chart, others=tuple(m.name for m in self.metrics if m is not metric))
         is_pinned = metric.name in self.options.arrangement.pinned
         if is_pinned and self.sections[0].key == ALL:  # no heading says so
             chart = replace(chart, title=f"{chart.title} pinned")
@@ -157,7 +159,7 @@ class ChartBoard:
         if not self.watched:
             return
         views = [one.view for one in self.watched]
-        self._find([view.schema for view in views])
+        self._find(views)
         longest = max(views, key=lambda view: view.elapsed_s or 0.0)
         known = {run.view.status.run: run for run in self.runs}
         self.runs = [
@@ -173,13 +175,16 @@ class ChartBoard:
             if (place := self.runs[0].place_of(alert.publish)) is not None
         )
 
-    def _find(self, schemas: Sequence[Sequence[Metric]]) -> None:
-        """The metrics that the filter leaves, each at its place."""
+    def _find(self, views: Sequence[RunView]) -> None:
+        """The metrics that the filter leaves, each at its place; last those that say nothing."""
+        schemas = [view.schema for view in views]
         try:
             found, self.problem = charted(schemas, self.options.words), ""
             self._understood = self.options.words
         except FilterError as error:
             found, self.problem = charted(schemas, self._understood), str(error)
+        histories = [view.history for view in views]
+        found.sort(key=lambda metric: says_nothing(metric.name, histories))
         is_search = bool(self._understood)
         num_all = len(charted(schemas)) if is_search else 0
         self.sections, self.metrics = arranged(found, self.options.arrangement, num_all, is_search)

@@ -16,7 +16,6 @@ from .curves import NO_CURVE, Columns, Curve, band_spans, gather, line_spans
 from .distributions import draw_heat
 from .layers import (
     Mark,
-    cell_of,
     draw_alerts,
     draw_beyond,
     draw_legend,
@@ -24,7 +23,7 @@ from .layers import (
     draw_selection,
 )
 from .ticks import Scale, log_scale, log_tick_rows, nice_scale, tick_rows
-from .x_axis import share_of
+from .x_axis import cell_of, share_of
 from .x_edge import XEdge, draw_x_edge
 from .y_range import beyond, y_range
 
@@ -32,22 +31,27 @@ MIN_WIDTH, MIN_HEIGHT = 16, 4
 GUTTER = 6  # cells for the labels at the left: the same in most charts, so that their axes align
 _POINT = "●"
 _MARKER_EVERY = 16  # cells
-
-
+_MOST_SOLID = 3  # curves; dashes tell more of them apart, and look like missing data
 _NOTE_WIDTH = 60  # from here a chart has its note
 
 
 def top_edge(
-    title: str, values: Sequence[Line], note: str, width: int, border: str, is_selected: bool
+    title: str,
+    values: Sequence[Line],
+    note: str,
+    width: int,
+    border: str,
+    is_selected: bool,
+    others: Sequence[str] = (),
 ) -> Line:
     """The name at the left, at the right the first of `values` that has room, or the last. A name
-    that is too long keeps its end, which tells most of them apart.
+    that is too long keeps its end and what tells it apart from `others`.
     """
     room = width - 6
     fitting = (value for value in values if cell_len(title) + line_width(value) <= room)
     shown = next(fitting, values[-1])
     room -= line_width(shown)
-    title = fit_middle(title, max(0, room))
+    title = fit_middle(title, max(0, room), others)
     room -= cell_len(title)
     name: Line = [(title, "strong" if is_selected else "text")]
     if width >= _NOTE_WIDTH and cell_len(note) + 2 <= room:
@@ -127,8 +131,8 @@ class Chart:
     """What one chart shows: the first trace is the one in front. `value` is the one in words,
     `cursor` the place on the axis that it is of, `marks` are alerts, `selection` the part of the
     axis that is being chosen; `count` is of how many runs the value is the mean, `interval` is
-    around it; `note` explains it all where there is room. Without a point it `waits_for` a metric,
-    or says what is `lacking` and will not come.
+    around it; `note` explains it all where there is room; `others` are the names of other charts.
+    Without a point it `waits_for` a metric, or says what is `lacking` and will not come.
     """
 
     title: str
@@ -136,6 +140,7 @@ class Chart:
     traces: tuple[Trace, ...] = ()
     x_range: tuple[float, float] = (0.0, 0.0)
     note: str = ""
+    others: tuple[str, ...] = ()
     unit: str = ""
     interval: str = ""
     count: str = ""
@@ -155,7 +160,8 @@ class Chart:
 def draw_chart(chart: Chart, width: int, height: int, is_selected: bool = False) -> list[Line]:
     """`chart` in a frame of `width` by `height` cells."""
     border = "focus" if is_selected else "border"
-    top = top_edge(chart.title, _values(chart), chart.note, width, border, is_selected)
+    values = _values(chart)
+    top = top_edge(chart.title, values, chart.note, width, border, is_selected, chart.others)
     if width < MIN_WIDTH or height < MIN_HEIGHT:
         return [top, *([] for _ in range(height - 1))][:height]
     along = _along_its_axis(chart)
@@ -295,7 +301,8 @@ def _draw_curves(
     for place in reversed(range(len(gathered))):
         trace, columns = chart.traces[place], gathered[place]
         line = line_spans(columns, y_range, *size)
-        canvas.draw_spans(dashed(line, trace.dash), trace.style)
+        dash = trace.dash if len(gathered) > _MOST_SOLID else (1, 0)
+        canvas.draw_spans(dashed(line, dash), trace.style)
         for column in _marker_columns(columns, trace, place):
             row = min(max(int(line.top[column]) // DOTS_HIGH, 0), canvas.rows - 1)
             canvas.draw_letter(column // DOTS_WIDE, row, trace.marker or _POINT, trace.style)

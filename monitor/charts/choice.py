@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...shared import Metric
+import numpy as np
+
+from ...shared import History, Metric
 from ...shared.page.schema import QUANTILES
 from ..render.formatting import (
     UNKNOWN,
@@ -21,8 +23,8 @@ from ..render.palette import series_of_group
 from ..runs.list.filter_terms import words_filter
 from ..runs.list.group_statistics import Middle, interval_text
 from .chart import Chart, Trace
-from .charted_metrics import is_charted, is_learning_curve, steps_name
-from .curves import Curve, difference, value_at
+from .charted_metrics import RETURN, is_charted, is_learning_curve, steps_name
+from .curves import Curve, Floats, difference, value_at
 from .distributions import MEDIAN, Distribution, with_distributions
 from .layers import Mark
 from .options import ChartOptions
@@ -30,6 +32,7 @@ from .seeds import SEEDS, SeedsHistory
 from .shown_run import ShownRun
 from .x_axis import range_of, share_of
 
+LENGTH = "episode/length"
 # What people look at first; the rest follows in the order of the page.
 _FIRST = (
     "cost/total",
@@ -43,9 +46,10 @@ _FIRST = (
     "policy/approx_kl",
     "policy/clip_fraction",
     "value/explained_variance",
-    "episode/length",
+    LENGTH,
 )
 
+_LEAST_POINTS = 8  # of a curve that says something by being constant
 _COUNTED = ("episodes", "runs", "env steps", "steps", "updates", "iterations")  # units
 
 
@@ -62,6 +66,30 @@ def charted(schemas: Iterable[Sequence[Metric]], words: Sequence[str] = ()) -> l
     ]
     joined = with_distributions(wanted)
     return sorted(joined, key=lambda metric: (metric.level, _rank(metric.name)))
+
+
+def says_nothing(name: str, histories: Sequence[History]) -> bool:
+    """Whether the chart of a metric is a line that says no more than its value, or the same as the
+    return: a constant, but not of how well a policy does, nor of what people look at first.
+    """
+    if name == LENGTH:
+        return all(_is_known(h.series(name).mean) and _is_return(h) for h in histories)
+    if name in _FIRST or is_learning_curve(name):
+        return False
+    return all(_is_constant(history.series(name).mean) for history in histories)
+
+
+def _is_known(values: Floats) -> bool:
+    return int(np.isfinite(values).sum()) >= _LEAST_POINTS
+
+
+def _is_constant(values: Floats) -> bool:
+    known = values[np.isfinite(values)]
+    return len(known) >= _LEAST_POINTS and bool((known == known[0]).all())
+
+
+def _is_return(history: History) -> bool:
+    return np.array_equal(history.series(LENGTH).mean, history.series(RETURN).mean, equal_nan=True)
 
 
 def chart_of(

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...shared import History
 from ...shared.page.history import Series
-from ..render.canvas import Integers, Spans, no_spans
+from ..render.canvas import DOTS_HIGH, Integers, Spans, no_spans
 from .point_fold import Points
-from .ticks import LARGEST
+from .ticks import LARGEST, dot_rows_of
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -182,5 +182,4 @@ def between_breaks(columns: Columns, between: Integers) -> Flags:
 
 def _dot_rows(values: Floats, y_range: tuple[float, float], dot_rows: int) -> Floats:
     """The dot row from above of each value, one row outside for what is out of range."""
-    low, high = y_range
-    return np.clip((high - values) / (high - low) * (dot_rows - 1), -1, dot_rows)
+    return np.clip(dot_rows_of(values, y_range, dot_rows // DOTS_HIGH), -1, dot_rows)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...shared import Metric
 from ...shared.page.schema import QUANTILES
-from ..render.canvas import DOTS_HIGH, DOTS_WIDE, HEAT_LEVELS, Canvas
+from ..render.canvas import DOTS_WIDE, HEAT_LEVELS, Canvas
 from .curves import Columns, between_breaks, line_spans
 
 MEDIAN = 50
@@ -69,10 +69,8 @@ def draw_heat(
         np.arange(first, last + 1) * DOTS_WIDE + 0.5, median.places[0], median.places[-1]
     )
     values = np.stack([np.interp(places, c.places, c.mean) for c in known.values()], axis=1)
-    # The edges of the rows of cells, between the dots that curves are drawn with.
-    low, high = y_range
-    edges = np.arange(canvas.rows + 1) * DOTS_HIGH - 0.5
-    edges = high - edges / (canvas.dot_rows - 1) * (high - low)
+    low, high = y_range  # in the middle of the last and of the first row of cells
+    edges = high - (np.arange(canvas.rows + 1) - 0.5) / (canvas.rows - 1) * (high - low)
     # The percent of the values below each edge [C, rows + 1].
     below = np.stack([np.interp(edges, each, list(known)) for each in np.sort(values, axis=1)])
     share = -np.diff(below, axis=1).T

@@ -9,7 +9,7 @@ from ..render.canvas import DOTS_HIGH, DOTS_WIDE, Canvas, Spans
 from ..render.formatting import format_value
 from ..render.lines import Line, fit, fit_middle
 from .curves import Columns
-from .x_axis import share_of
+from .x_axis import cell_of
 from .y_range import Beyond
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ class Mark(NamedTuple):
 
     x: float
     level: str = "warning"
-
-
-def cell_of(x: float, x_range: tuple[float, float], columns: int) -> int:
-    """The column of cells that a place on the axis lies in."""
-    return round(share_of(x, x_range) * (columns - 1))
 
 
 def draw_alerts(

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..render.canvas import DOTS_HIGH
+
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 LARGEST = 1e150  # beyond it, differences and squares no longer fit a number
@@ -76,6 +78,14 @@ def ticks(low: float, high: float, at_most: int) -> Floats:
         step = nice_step_above(step * 1.5)
 
 
+def dot_rows_of(values: Floats, y_range: tuple[float, float], num_rows: int) -> Floats:
+    """The dot row from above of each value in `num_rows` rows of cells. The ends of the range are
+    in the middle of the first and of the last row, so that a curve lies on the line of its tick.
+    """
+    low, high = y_range
+    return (high - values) / (high - low) * DOTS_HIGH * (num_rows - 1) + (DOTS_HIGH - 1) / 2
+
+
 def tick_rows(scale: Scale, num_rows: int) -> dict[int, float]:
     """The ticks of a vertical axis by their row from above: both ends, and between them round
     numbers with a row of air around each.
@@ -120,8 +130,9 @@ def _rows_with_air(
     scale: Scale, num_rows: int, ticks_of: Callable[[float, float, int], Floats]
 ) -> dict[int, float]:
     rows = {0: scale.high, num_rows - 1: scale.low}
-    for tick in ticks_of(scale.low, scale.high, max(3, num_rows // 2)).tolist():
-        row = round((scale.high - tick) / (scale.high - scale.low) * (num_rows - 1))
+    found = ticks_of(scale.low, scale.high, max(3, num_rows // 2))
+    places = np.rint(dot_rows_of(found, (scale.low, scale.high), num_rows)) // DOTS_HIGH
+    for tick, row in zip(found.tolist(), places.astype(np.intp).tolist(), strict=True):
         if all(abs(row - taken) > 1 for taken in rows):
             rows[row] = tick
     return dict(sorted(rows.items()))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...shared import History
 from ...shared.page.history import Integers
+from ..render.canvas import DOTS_WIDE
 from .curves import Flags, Floats
 from .ticks import steady_end
 
@@ -21,6 +22,7 @@ TRAINED = "trained"  # a unit of time in which nobody counted while no process t
 _TIME_UNITS = (("days", 86_400.0, 2.0), ("hours", 3_600.0, 2.0), ("minutes", 60.0, 3.0))
 _PAUSE = 12.0  # times as long as the spacing before and after it: nobody trained then
 _SMALLEST_PART = 1e-4
+_ALL = 0.9  # of an axis that grows: what is shown after as many steps out as in
 
 
 class Heads(Protocol):
@@ -126,7 +128,7 @@ class XWindow:
         low, high = self.shown(whole)
         full = whole[1] - whole[0]
         width = max((high - low) * factor, full * _SMALLEST_PART)
-        if width >= full:
+        if width >= (full if factor < 1 else _ALL * full):
             return XWindow()
         follows = self.end is None and about >= 1.0
         return XWindow(width, None if follows else low + about * (high - low - width) + width)
@@ -203,3 +205,8 @@ def share_of(x: float, x_range: tuple[float, float]) -> float:
     """Where `x` lies in a range: 0 at its start, 1 at its end."""
     low, high = x_range
     return (x - low) / (high - low) if high > low and math.isfinite(x) else 0.5
+
+
+def cell_of(x: float, x_range: tuple[float, float], columns: int) -> int:
+    """The column of cells that a place on the axis lies in, which is that of its dots."""
+    return round(share_of(x, x_range) * (DOTS_WIDE * columns - 1)) // DOTS_WIDE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..render.formatting import format_ticks, format_value, log_tick_label
 from ..render.lines import Line, fit_middle
 from .ticks import log_ticks, nice_step_below, ticks
-from .x_axis import share_of
+from .x_axis import cell_of
 
 _SHORT = {
     "env steps": "steps",
@@ -80,7 +80,7 @@ class _Row:
 
     def begin_under(self, place: float, x_range: tuple[float, float], label: str) -> int:
         """Where a text with a blank at both sides begins, whose middle is under a place."""
-        column = self._start + round(share_of(place, x_range) * (self.columns - 1))
+        column = self._start + cell_of(place, x_range, self.columns)
         begin = max(self._start, column - len(label) // 2) - 1
         return min(begin, len(self._cells) - len(label) - 2)
 

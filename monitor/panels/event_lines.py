@@ -28,15 +28,14 @@ _HEAD_WIDTH = len("12:31:05 · ")
 
 
 def brief_lines(events: Sequence[Event], width: int) -> list[Line]:
-    """A line for each event. Of a text of several lines, such as a traceback, it is the last one:
-    there stands what happened.
+    """Every event, broken at `width`. Of a text of several lines it is the first, of an error, such
+    as a traceback, the last: there stands what happened.
     """
-    lines: list[Line] = []
+    brief = []
     for event in events:
         rows = _rows(event.text)
-        text = rows[-1] if event.level == "error" else rows[0]
-        lines.append(_first(event, text, width))
-    return lines
+        brief.append(replace(event, text=rows[-1] if event.level == "error" else rows[0]))
+    return full_lines(brief, width)
 
 
 def full_lines(events: Sequence[Event], width: int) -> list[Line]:

@@ -21,8 +21,11 @@ def shown_panes(
 ) -> tuple[str, ...]:
     """The panes to show of those `wanted`, latest choice first, from left to right.
 
-    Those that are `empty` have nothing to say. Where not all have room, the latest choices do.
+    Those that are `empty` have nothing to say. Where not all have room, the latest choices do. A
+    run that prints and has no charts has its console in their place.
     """
+    if "charts" in empty:
+        wanted = ("console", *(name for name in wanted if name != "charts"))
     below = [name for name in wanted if name != "charts" and name not in empty]
     room = max(1, width // _MIN_WIDTH)
     if height < _MIN_HEIGHT and "charts" in wanted:

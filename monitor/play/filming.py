@@ -9,7 +9,7 @@ from pathlib import Path
 from ...shared.episodes.scene import Episodes, Frame, Moment
 from ...shared.errors import UsageError
 from ..render.palette import THEMES, make_styles
-from .film import MARGIN, Film, Shot
+from .projection import MARGIN, Film, Shot
 
 WIDTH = 640  # pixels
 LOWEST, HIGHEST = 240, 640

@@ -1,12 +1,16 @@
-"""From a world's units to dots or pixels, the first row above."""
+"""Films of episodes, and the projection of a world into dots or pixels, the first row above."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from ...shared.episodes.scene import Points, Scene
+from ...shared.episodes.scene import Frame, Points, Scene
+
+MARGIN, HEAD = 8, 26  # of a film, in pixels
 
 
 @dataclass(frozen=True)
@@ -42,3 +46,31 @@ def outline(center: Points, radius: float, num_points: int) -> Points:
     angles = np.linspace(0, 2 * np.pi, num_points + 1)
     around: Points = np.stack([np.cos(angles), np.sin(angles)], 1) * radius + center
     return around
+
+
+class Shot(NamedTuple):
+    """A moment, and what stands above it."""
+
+    view: Scene | Frame
+    caption: str
+
+
+class Film(NamedTuple):
+    """Moments of one episode as they come, `fps` of them a second, all with the same kind of view.
+    `size` is that of what is to be seen, in pixels.
+    """
+
+    shots: Iterator[Shot]
+    fps: float
+    size: tuple[int, int]
+    colors: dict[str, str]  # of styles, #rrggbb
+
+    @property
+    def background(self) -> str:
+        return self.colors["background"]
+
+    def projection(self, scene: Scene) -> Projection:
+        """The projection of the scene into `size`, with a margin."""
+        width, height = self.size
+        inner = Projection.of(scene, width - 2 * MARGIN, height - 2 * MARGIN)
+        return Projection(inner.scale, (inner.origin[0] + MARGIN, inner.origin[1] + MARGIN))

@@ -14,9 +14,8 @@ from PIL import Image, ImageDraw, ImageFont
 from ...shared.episodes.scene import Frame, Points, Scene, Shape
 from ...shared.text.harmless import harmless
 from .dots import paths_of
-from .film import HEAD, Film
 from .looks import look_of
-from .projection import Projection
+from .projection import HEAD, Film, Projection
 
 FINENESS = 2  # pixels are drawn so many times as fine, and then made smaller
 LINE_WIDTH, TEXT_SIZE = 1.5, 13

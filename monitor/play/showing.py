@@ -41,6 +41,7 @@ def show(player: Player, terminal: Terminal) -> None:
     """Play until a key or the last episode ends it, `player.fps` frames a second at most, on a
     terminal that is open.
     """
+    terminal.drop_keys()
     next_s = time.monotonic()
     size = (0, 0)
     while not player.is_done:

@@ -25,6 +25,7 @@ from ...shared.text.harmless import harmless_lines
 from ..render.ascii import ascii_text
 from ..render.lines import Line
 
+_NO_LINE = "\r\x1b[K"  # of what was said until then
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"  # another screen, no cursor, no wrapping
 _LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 _BEGIN_FRAME, _END_FRAME = "\x1b[?2026h", "\x1b[?2026l"  # shown at once where that is known
@@ -53,6 +54,7 @@ class Terminal:
         self._input = sys.stdin.fileno()
         self._settings = termios.tcgetattr(self._input)
         with _kept_apart() as self._output, _caught(self._signals()):
+            self._write(_NO_LINE)
             self._enter()
             try:
                 yield
@@ -72,6 +74,10 @@ class Terminal:
             return []
         pressed = os.read(self._input, _MOST_BYTES)
         return _KEY.findall(pressed.decode("utf-8", "replace")) if pressed else None
+
+    def drop_keys(self) -> None:
+        """Forget what was pressed up to now."""
+        termios.tcflush(self._input, termios.TCIFLUSH)
 
     def paint(self, lines: list[Line], size: tuple[int, int]) -> None:
         """Show `lines` on a screen of that size, as far as it does not already."""
@@ -111,7 +117,7 @@ class Terminal:
         self._write(_ENTER)
 
     def _leave(self) -> None:
-        termios.tcsetattr(self._input, termios.TCSADRAIN, self._settings)
+        termios.tcsetattr(self._input, termios.TCSAFLUSH, self._settings)
         self._write(_LEAVE)
 
     def _signals(self) -> dict[signal.Signals, Any]:
@@ -126,7 +132,10 @@ class Terminal:
             signal.signal(number, suspend)
             self._enter()
 
-        return {signal.SIGTERM: end, signal.SIGHUP: end, signal.SIGTSTP: suspend}
+        return {
+            **dict.fromkeys((signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT), end),
+            signal.SIGTSTP: suspend,
+        }
 
 
 @contextmanager

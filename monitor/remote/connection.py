@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
+from typing import IO
 
 from ...shared.errors import OperantError, UsageError
 from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.text.harmless import one_line
-from .error_tail import ErrorTail
 from .frames import PROTOCOL, Frame, read_frame, skip_greeting
 
 END_WITHIN_S = 2.0
+KEPT_BYTES = 8192  # of standard error
+# What ssh says before the reason, which names the host once more.
+_OF_SSH = re.compile(r"\Assh: (?:connect to host \S+ port \d+: )?")
 # What an operant says that does not know a word of the command it is called by.
 _UNKNOWN_WORDS = ("No such option", "No such command")
 
@@ -85,3 +90,26 @@ class Connection:
             )
         kind = UsageError if exit_code == UsageError.exit_code else OperantError
         return kind(f"{host}: {said or f'the stream ended with exit code {exit_code}'}")
+
+
+class ErrorTail:
+    """Reads a pipe to its end in a thread, and keeps the last of it."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._tail = b""
+        self._thread = threading.Thread(target=self._read, name="ssh-errors", daemon=True)
+        self._thread.start()
+
+    def last_line(self, patience_s: float) -> str:
+        """The last line, the reason alone where ssh says it, once the pipe has ended or
+        `patience_s` are over; empty without one.
+        """
+        self._thread.join(patience_s)
+        lines = self._tail.decode(errors="replace").strip().splitlines() or [""]
+        return one_line(_OF_SSH.sub("", lines[-1], count=1), 300)
+
+    def _read(self) -> None:
+        with self._pipe:
+            while piece := self._pipe.read1(4096):  # type: ignore[attr-defined]
+                self._tail = (self._tail + piece)[-KEPT_BYTES:]

@@ -87,7 +87,7 @@ class PageMessage(Message):
 
 
 class KnobsMessage(Message):
-    """`Knobs`; what a newer operant knows besides is left out."""
+    """`Knobs`; fields that only a newer operant knows are left out."""
 
     is_on_gpu: bool = False
     collect: Text = ""

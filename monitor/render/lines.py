@@ -5,6 +5,8 @@ A piece is a text and the name of its style in `palette.py`; a line is a list of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len, set_cell_size
 
 from ...shared.text.harmless import harmless
@@ -22,14 +24,25 @@ def fit(text: str, width: int, align: str = "<") -> str:
     return " " * room + text if align == ">" else text + " " * room
 
 
-def fit_middle(text: str, width: int) -> str:
-    """`text` in at most `width` cells, cut in the middle: the ends tell most names apart."""
+def fit_middle(text: str, width: int, others: Sequence[str] = ()) -> str:
+    """`text` in at most `width` cells, cut in the middle: the ends tell most names apart. It is cut
+    elsewhere where one of the `others` would look the same, if that helps.
+    """
     text = harmless(text)
     if cell_len(text) <= width:
         return text
-    tail = min(max(width * 2 // 3, 0), max(width - 1, 0))
-    head = set_cell_size(text, max(0, width - 1 - tail))
-    return f"{head}…{_last_cells(text, tail)}" if width > 0 else ""
+    usual = min(max(width * 2 // 3, 0), max(width - 1, 0))
+    cuts = [_cut(text, width, usual)]
+    if others:
+        tails = sorted(range(width), key=lambda tail: abs(tail - usual))
+        cuts = [_cut(text, width, tail) for tail in tails] or cuts
+    alike = [other for other in others if other != text]
+    head, end = next(
+        ((head, end) for head, end in cuts
+         if not any(other.startswith(head) and other.endswith(end) for other in alike)),
+        cuts[0],
+    )  # fmt: skip
+    return f"{head}…{end}" if width > 0 else ""
 
 
 def fit_end(text: str, width: int) -> str:
@@ -66,19 +79,30 @@ def spread(left: Line, right: Line, width: int, style: str = "text") -> Line:
 
 
 def boxed(title: Line, body: list[Line], width: int, height: int, border: str) -> list[Line]:
-    """`body` in a rounded frame of `width` by `height`, with `title` in its upper edge."""
+    """`body`, as much of it as fits, in a rounded frame of `width` by `height`, with `title` in its
+    upper edge.
+    """
     if width < 4 or height < 2:
         return [[] for _ in range(height)]
     inner = width - 4
-    title = [("╭─ ", border), *title, (" ", border)]
+    title = [("╭─ ", border), *_at_most(title, width - 6), (" ", border)]
     rule = "─" * max(0, width - 1 - line_width(title))
     lines: list[Line] = [[*title, (rule + "╮", border)]]
     for y in range(height - 2):
-        content = body[y] if y < len(body) else []
+        content = _at_most(body[y], inner) if y < len(body) else []
         fill = " " * max(0, inner - line_width(content))
         lines.append([("│ ", border), *content, (fill + " │", border)])
     lines.append([("╰" + "─" * (width - 2) + "╯", border)])
     return lines
+
+
+def _at_most(line: Line, width: int) -> Line:
+    return line if line_width(line) <= width else fit_line(line, max(0, width), "text")
+
+
+def _cut(text: str, width: int, tail: int) -> tuple[str, str]:
+    """The beginning of `text`, and its end of `tail` cells; one of `width` cells is left free."""
+    return set_cell_size(text, max(0, width - 1 - tail)), _last_cells(text, tail)
 
 
 def _last_cells(text: str, width: int) -> str:

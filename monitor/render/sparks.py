@@ -9,7 +9,7 @@ import numpy as np
 from ...shared.page.history import Floats
 from .spikes import spikes
 
-BLOCKS = "▁▂▃▄▅▆▇█"
+BLOCKS = "▁▂▃▄▅▆▇"  # no full one: rows of them would melt into a slab
 _CONSTANT = 1e-9
 
 
@@ -44,6 +44,6 @@ def sparkline(values: Sequence[float], width: int, is_learning_curve: bool = Tru
     levels = np.interp(places, np.arange(len(known)), known.clip(usual.min(), usual.max()))
     low, high = float(levels.min()), float(levels.max())
     if not np.isfinite(high - low) or high - low <= _CONSTANT * max(abs(low), abs(high)):
-        return BLOCKS[len(BLOCKS) // 2 - 1] * width
+        return BLOCKS[len(BLOCKS) // 2] * width
     steps = np.minimum((levels - low) / (high - low) * len(BLOCKS), len(BLOCKS) - 1)
     return "".join(BLOCKS[int(step)] for step in steps)

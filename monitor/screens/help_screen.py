@@ -71,16 +71,15 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self._sections = sections
 
     def compose(self) -> ComposeResult:
-        key_list = KeyList(self._sections)
-        key_list.styles.height = len(help_lines(self._sections, _WIDTH - 4)) + 2
         with Vertical(id="help") as box:
             box.styles.max_width = _WIDTH
+            box.styles.max_height = len(help_lines(self._sections, _WIDTH - 4)) + 3
             with Horizontal():
                 asked = Words(" search ", "focus", id="asked")
                 asked.styles.width = len(" search ")
                 yield asked
                 yield Input(id="typed", compact=True)
-            yield key_list
+            yield KeyList(self._sections)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if "?" in event.value:

@@ -13,6 +13,7 @@ from ..runs.reading.poll_loop import PollLoop
 from ..session.memory import forget_lines
 from ..session.session import Session, session_of
 from ..session.settings import Settings
+from ..session.terminal_driver import TerminalDriver
 
 
 class MonitorScreen(Screen[None], inherit_bindings=False):
@@ -36,6 +37,12 @@ class MonitorScreen(Screen[None], inherit_bindings=False):
     def change_settings(self, **changes: Any) -> None:
         """Remember something for this session and the next."""
         self.session.change_settings(**changes)
+
+    def on_screen_resume(self) -> None:
+        """There is something to see, so keys may act."""
+        driver = self.app._driver
+        if isinstance(driver, TerminalDriver):
+            driver.takes_keys = True
 
     def on_unmount(self) -> None:
         forget_lines(self)

@@ -13,10 +13,14 @@ from textual.message import Message
 from textual.reactive import var
 
 from ...shared.runs.run_folder import Run
-from ..charts.shown_run import Look
+from ..charts.shown_run import Look, Watched
 from ..panels.event_lines import failure_events
 from ..panels.hints import hint_of
 from ..panels.pane_layout import PANES
+from ..panels.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
+from ..panels.run_table import short_name
+from ..render.lines import Line, line_width
+from ..runs.list.comparison import MAX_RUNS
 from ..runs.machine.gpu_load import GpuLoad
 from ..runs.machine.machine import MachineSample
 from ..runs.reading.alerts import Alert
@@ -27,10 +31,9 @@ from ..runs.reading.run_view import RunView
 from ..session.arrangements import project_of
 from ..session.settings import Settings
 from ..widgets.chart_grid import ChartGrid
+from ..widgets.drawing import Drawing
 from ..widgets.key_line import KeyLine
-from ..widgets.legend import Legend
 from ..widgets.pane import Pane
-from ..widgets.run_head import NoticeLine, RunHead
 from ..widgets.run_panes import RunPanes
 from ..widgets.search_line import SearchLine
 from ..widgets.time_slider import TimeSlider
@@ -49,6 +52,99 @@ _KEYS = (
 _FIRST, _REST = _KEYS[:4], _KEYS[4:]  # between them, keys of the pane that has the focus
 
 
+_WIDE = 100  # from here it says why runs are left out
+
+
+class Legend(Drawing):
+    """A row with marker, colour and name of every run; it is there only for several."""
+
+    def __init__(self) -> None:
+        super().__init__(id="legend")
+        self._watched: tuple[Watched, ...] = ()
+        self._num_left_out = 0
+
+    def show(self, watched: Sequence[Watched], num_left_out: int = 0) -> None:
+        """The runs on the charts; `num_left_out` more were chosen."""
+        names = [(one.view.name, one.look, one.is_reference) for one in watched]
+        if names != [(one.view.name, one.look, one.is_reference) for one in self._watched]:
+            self._watched, self._num_left_out = tuple(watched), num_left_out
+            self.display = len(watched) > 1
+            self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        line: Line = [(" ", "text")]
+        left_out = self._left_out(width)
+        runs = [one for one in self._watched if one.look]
+        room = max(8, (width - line_width(left_out)) // max(1, len(runs)) - 5)
+        for place, one in enumerate(runs):
+            piece = _piece(one, room)
+            num_more = len(runs) - place - 1
+            more: Line = [(f"+{num_more + 1} more  ", "dim")]
+            piece.append(("  ", "text"))
+            needed = line_width(line) + line_width(piece) + line_width(left_out)
+            if needed + (line_width(more) if num_more else 0) > width:
+                line += more
+                break
+            line += piece
+        return [[*line, *left_out]]
+
+    def _left_out(self, width: int) -> Line:
+        """What is said of runs that were chosen and are on no chart."""
+        if not self._num_left_out:
+            return []
+        why = f": {MAX_RUNS} at most" if width >= _WIDE else ""
+        return [(f"+{self._num_left_out} not drawn{why} ", "warning")]
+
+
+def _piece(one: Watched, room: int) -> Line:
+    """A run in about `room` cells; the reference is named so."""
+    assert one.look
+    name = short_name(one.view.name, room - 4 * one.is_reference)
+    piece: Line = [(f"{one.look.marker} ", one.look.style), (name, "text")]
+    return [*piece, (" ref", "focus")] if one.is_reference else piece
+
+
+class RunHead(Drawing):
+    """Name, state and age; the numbers everybody asks for; how far the run is."""
+
+    def __init__(self) -> None:
+        super().__init__(id="head")
+        self._view: RunView | None = None
+
+    def show(self, view: RunView) -> None:
+        self._view = view
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        if self._view is None:
+            return []
+        draws = (draw_title, draw_numbers, draw_progress)
+        return [draw(self._view, width) for draw in draws]
+
+
+class NoticeLine(Drawing):
+    """A row that is there only while a run needs attention, or has a last word."""
+
+    def __init__(self) -> None:
+        super().__init__(id="notice")
+        self._told: tuple[RunView, Sequence[Alert], str] | None = None
+
+    def show(self, view: RunView, alerts: Sequence[Alert] = (), warning: str = "") -> None:
+        """What the run itself says comes first, then `warning`, then the newest of `alerts`."""
+        self._told = view, alerts, warning
+        has_notice = draw_notice(view, 80, alerts, warning) is not None
+        if self.display != has_notice:
+            self.display = has_notice
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        if self._told is None:
+            return []
+        view, alerts, warning = self._told
+        line = draw_notice(view, width, alerts, warning)
+        return [line] if line else []
+
+
 class RunScreen(MonitorScreen):
     """How a run is doing, its curves, where its time goes, and what happened."""
 
@@ -56,8 +152,9 @@ class RunScreen(MonitorScreen):
         Binding("escape,backspace", "back", "make small again, or back to all runs"),
         Binding("tab", "app.focus_next", "next, previous pane"),
         Binding("shift+tab", "app.focus_previous", "next, previous pane"),
-        *(Binding(str(i), f"toggle_pane('{pane}')", "panes: " + " ".join(PANES),
-                  tooltip=f"show or hide the pane: {pane}") for i, pane in enumerate(PANES, 1)),
+        *(Binding(str(i), f"choose_pane('{pane}')", "panes; there: hide: " + " ".join(PANES),
+                  tooltip=f"go to the pane {pane}; there: hide it")
+          for i, pane in enumerate(PANES, 1)),
         Binding("slash", "find", "find charts, events, console lines, keys"),
         Binding("0", "reset", "charts as they come; again: the panes"),
         Binding("space", "pause", "pause and go on; play the replay"),
@@ -157,7 +254,7 @@ class RunScreen(MonitorScreen):
     def on_mount(self) -> None:
         arrangement = self.session.arrangements.of(project_of(self.run.id))
         self._panes.grid.options = replace(self.settings.chart_options(), arrangement=arrangement)
-        self._panes.wanted = self.settings.panes
+        self._panes.wanted = tuple(dict.fromkeys((*self.settings.panes, "charts")))
         self._panes.place()
         self.feed.start()
 
@@ -229,12 +326,10 @@ class RunScreen(MonitorScreen):
         if not self._panes.make_small() and not self._panes.drop_words():
             self.post_message(self.Closed(self.run))
 
-    def action_toggle_pane(self, pane: str) -> None:
-        if problem := self._panes.toggle(pane):
+    def action_choose_pane(self, pane: str) -> None:
+        if problem := self._panes.choose(pane):
             self.notify(problem, timeout=3)
         self.change_settings(panes=self._panes.wanted)
-        if not self.focused or not self.focused.display:
-            self.focus_next()
 
     def action_reset(self) -> None:
         """The charts as they come; where they are, the panes: the second time all is as it was."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 from textual.app import ComposeResult
@@ -10,8 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...shared.runs.run_folder import Run
-from ..charts.charted_metrics import RETURN
+from ..charts.charted_metrics import RETURN, main_heading, main_metric
 from ..charts.shown_run import assigned_looks
+from ..panels.run_table import draw_count
+from ..remote.host import RunElsewhere
+from ..render.lines import Line, fit, line_width, spread
 from ..runs.list.choices import Choice
 from ..runs.list.comparison import MAX_RUNS, Comparison
 from ..runs.list.group_source import WatchedGroup
@@ -19,20 +22,23 @@ from ..runs.list.run_filter import ListFilter
 from ..runs.list.run_groups import NAME, RunGroup, RunGrouper, group_choices
 from ..runs.list.run_order import order_choices, ordered, shown_value
 from ..runs.list.run_values import known_names
-from ..runs.list.runs_poller import RunRow, RunsView
+from ..runs.list.runs_poller import Machine, RunRow, RunsView
 from ..runs.reading.poll_loop import PollLoop
+from ..runs.reading.run_source import RunSource
 from ..widgets.choice_line import ChoiceLine
+from ..widgets.drawing import Drawing
 from ..widgets.filter_line import FilterLine
 from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
 from ..widgets.row_list import RowList
-from ..widgets.runs_head import MachineLines, RunsHead
+from ..widgets.run_preview import RunPreview
 from ..widgets.runs_table import RunsTable
 from .monitor_screen import PollingScreen
 from .sweep_screen import SweepScreen
 
 POLL_EVERY_S = 1.0
 _SOON_S = 0.05
+_OTHER_ROWS = 4  # of the screen: its head, that of the list, a free one, the keys
 _RETURNS_SOON_S = 0.2
 _SORT, _GROUP = "sort by", "group by"
 _KEYS = (
@@ -46,6 +52,81 @@ _KEYS = (
     ("s", "sort"),
     ("v", "group"),
 )
+
+
+_MOST_LINES = 6  # of machines that do not answer
+
+
+class RunsHead(Drawing):
+    """What this is, how many runs there are, how many of them a filter leaves, and the metric that
+    the list shows, where it is the same for all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="runs-head")
+        self._count = self._metric = self._filter = self._warning = self._grouped_by = ""
+
+    def show(
+        self,
+        rows: Sequence[RunRow],
+        num_shown: int,
+        filter_text: str = "",
+        warning: str = "",
+        grouped_by: str = "",
+    ) -> None:
+        self._count = draw_count(rows) if rows else ""
+        mains = {main_metric(row.status.metrics) for row in rows if row.status}
+        if filter_text:
+            self._count = f"{num_shown} of {self._count}"
+        # Else each row names its metric.
+        self._metric = RETURN if RETURN in mains and main_heading(mains) == "return" else ""
+        self._filter, self._warning, self._grouped_by = filter_text, warning, grouped_by
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
+        if self._grouped_by:
+            title.append((f"  by {self._grouped_by}", "bar_focus"))
+        if self._filter:
+            title.append((f"  /{self._filter}", "bar_focus"))
+        if self._warning:
+            title.append((f"  ▲ {self._warning}", "bar_warning"))
+        right: Line = [(f"{self._count} ", "bar_dim")]
+        metric: Line = [(f"{self._metric} · " if self._metric else "", "bar_dim")]
+        if line_width([*title, *metric, *right]) < width:
+            right = [*metric, *right]
+        return [spread(title, right, width, "bar_text")]
+
+
+class MachineLines(Drawing):
+    """A line for each machine that nothing new comes from, with why; no room where all answer."""
+
+    def __init__(self) -> None:
+        super().__init__(id="machines")
+        self._silent: tuple[Machine, ...] = ()
+        self._height = 0
+
+    def show(self, machines: Sequence[Machine]) -> None:
+        self._silent = tuple(machine for machine in machines if machine.trouble)
+        height = min(len(self._silent), _MOST_LINES)
+        if height != self._height:
+            self._height = height
+            self.display = bool(height)
+            self.styles.height = height
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        lines: list[Line] = []
+        for machine in self._silent[:height]:
+            host = f" ▲ {machine.host}: "
+            text = machine.trouble.removeprefix(f"{machine.host}: ")
+            lines.append(
+                [(host, "bar_warning"), (fit(text, max(0, width - len(host))), "bar_text")]
+            )
+        if len(self._silent) > height > 0:
+            left = len(self._silent) - height + 1
+            lines[-1] = [(fit(f" ▲ {left} more machines do not answer", width), "bar_warning")]
+        return lines
 
 
 class RunsSource(Protocol):
@@ -81,8 +162,15 @@ class RunsScreen(PollingScreen):
             super().__init__()
             self.groups = tuple(groups)
 
-    def __init__(self, source: RunsSource, selected: Run | None = None) -> None:
+    def __init__(
+        self,
+        source: RunsSource,
+        run_source: Callable[[Run], RunSource],
+        selected: Run | None = None,
+    ) -> None:
+        """`run_source` gives the views of the run that is selected."""
         super().__init__()
+        self._run_source = run_source
         self._selected = selected
         self._view: RunsView | None = None
         self._filter = ListFilter()
@@ -99,9 +187,19 @@ class RunsScreen(PollingScreen):
         yield MachineLines()
         yield RunsTable(self._selected)
         yield GroupsTable()
+        yield RunPreview(self._run_source)
         yield FilterLine()
         yield ChoiceLine()
         yield KeyLine(_KEYS)
+
+    def on_mount(self) -> None:
+        self.watch(self.query_one(RunsTable), "selected", self._show_preview, init=False)
+
+    def on_screen_suspend(self) -> None:
+        self.query_one(RunPreview).show(None)
+
+    def on_resize(self) -> None:
+        self._show_preview()
 
     def on_runs_screen_view_arrived(self, message: ViewArrived) -> None:
         self._view = message.view
@@ -120,6 +218,14 @@ class RunsScreen(PollingScreen):
         rows = self._filter.listed(self._view.rows)
         self.query_one(RunsHead).show(rows, len(found), self._filter.text, warning, by)
         self.query_one(MachineLines).show(self._view.machines)
+        self._show_preview()
+
+    def _show_preview(self) -> None:
+        """Below a short list of single runs, the one that is selected, if it is of this machine."""
+        table = self.query_one(RunsTable)
+        rests = self.app.screen is not self or self.session.grouped_by
+        run = None if rests or isinstance(table.run, RunElsewhere) else table.run
+        self.query_one(RunPreview).show(run, self.size.height - table.num_rows - _OTHER_ROWS)
 
     def _show_single(self, rows: Sequence[RunRow]) -> None:
         order, is_reversed = self.settings.order, self.settings.reversed_order

@@ -57,7 +57,7 @@ def has_pictures(table: SweepTable) -> bool:
     return bool(_scored(table))
 
 
-def draw_history(table: SweepTable, selected: int | None, width: int, height: int) -> list[Line]:
+def draw_history(table: SweepTable, selected: object, width: int, height: int) -> list[Line]:
     """The score of each trial in the order they began, and the best so far."""
     trials = sorted(_scored(table), key=lambda trial: trial.number)[-_MOST:]
     scores = [_score(trial) for trial in trials]
@@ -76,7 +76,7 @@ def draw_history(table: SweepTable, selected: int | None, width: int, height: in
     return _framed(title, plot, scale.ends(), numbers.ends(), width, height)
 
 
-def draw_slices(table: SweepTable, selected: int | None, width: int, height: int) -> list[Line]:
+def draw_slices(table: SweepTable, selected: object, width: int, height: int) -> list[Line]:
     """The score against each key, those that matter most first, as many as have room."""
     keys = table.by_importance()
     num_columns = max(1, min(len(keys), width // _MIN_BOX_WIDTH))
@@ -90,7 +90,7 @@ def draw_slices(table: SweepTable, selected: int | None, width: int, height: int
     return lines
 
 
-def draw_parallel(table: SweepTable, selected: int | None, width: int, height: int) -> list[Line]:
+def draw_parallel(table: SweepTable, selected: object, width: int, height: int) -> list[Line]:
     """A line for each trial through its values and its score: the best quarter stands out."""
     trials = _best_last(table)
     keys = table.by_importance()[: max(1, width // _MIN_BOX_WIDTH * 2 - 1)]
@@ -141,9 +141,7 @@ class _Plot:
         self.canvas.draw_letter(column, row, letter, style)
 
 
-def _slice(
-    table: SweepTable, key: str, selected: int | None, width: int, height: int
-) -> list[Line]:
+def _slice(table: SweepTable, key: str, selected: object, width: int, height: int) -> list[Line]:
     trials = _best_last(table)
     values = Scale([trial.values.get(key) for trial in trials], _is_log(table, key))
     scale = Scale([_score(trial) for trial in trials])
@@ -155,7 +153,7 @@ def _slice(
 
 def _points(
     plot: _Plot, best_last: Sequence[SweepTrial], columns: Sequence[float], scale: Scale,
-    selected: int | None,
+    selected: object,
 ) -> None:  # fmt: skip
     """A mark for each trial; that of the selected one covers the others."""
     styles = _styles(best_last, selected)
@@ -214,7 +212,7 @@ def _best_last(table: SweepTable) -> list[SweepTrial]:
     return sorted(_scored(table), key=_score, reverse=not is_up)[-_MOST:]
 
 
-def _styles(best_last: Sequence[SweepTrial], selected: int | None) -> dict[int, str]:
+def _styles(best_last: Sequence[SweepTrial], selected: object) -> dict[object, str]:
     """The style of each trial, by its number."""
     first_good = _GOOD * len(best_last)
     styles = {

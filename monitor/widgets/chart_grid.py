@@ -165,11 +165,12 @@ class ChartGrid(Arranging):
         self.options = self.options.with_more_smoothing()
 
     def action_difference(self) -> None:
+        runs = self.board.runs  # none while they are read
+        if runs and not any(run.is_reference for run in runs):
+            self._say("there is no reference; p in the list pins one")
+            return
         shows_difference = not self.options.shows_difference
         self.options = replace(self.options, shows_difference=shows_difference)
-        runs = self.board.runs  # none while they are read
-        if shows_difference and runs and not any(run.is_reference for run in runs):
-            self._say("there is no reference; p in the list pins one")
 
     def watch_selected(self) -> None:
         self.redraw()

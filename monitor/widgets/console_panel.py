@@ -49,6 +49,10 @@ class ConsolePanel(ScrollingPane):
         self._printed: tuple[str, ...] = ()
         self._found: tuple[tuple[object, ...], ConsoleRows] | None = None
 
+    @property
+    def has_lines(self) -> bool:
+        return bool(self._printed)
+
     def show(self, console: tuple[str, ...]) -> None:
         """Draw `console`, if anything was added since the last time. What somebody reads further up
         or has selected stands still.

@@ -23,6 +23,10 @@ class RowList(Drawing, can_focus=True):
         self._keys: tuple[Hashable, ...] = ()
         self._start = self._last_place = 0
 
+    @property
+    def num_rows(self) -> int:
+        return len(self._keys)
+
     def draw_row_at(self, place: int, width: int, is_selected: bool) -> Line:
         raise NotImplementedError
 

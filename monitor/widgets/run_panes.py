@@ -92,16 +92,21 @@ class RunPanes(Vertical):
                 pane.display = pane.id in shown
         self.query_one("#bottom").display = shown != ("charts",)
         self.set_class("charts" not in shown, "-no-charts")
+        if self.screen.focused in panes and not self.screen.focused.display:
+            next(pane for pane in panes if pane.display).focus()
 
-    def toggle(self, name: str) -> str:
-        """Show a pane, or hide it. Returns why it cannot be done; nothing where it is done."""
+    def choose(self, name: str) -> str:
+        """Show a pane and give it the focus; hide it where it has the focus. Returns why it cannot
+        be done; nothing where it is done.
+        """
         pane = self.query_one(f"#{name}", Pane)
-        was_shown = pane.display
-        self.wanted = toggled(self.wanted, name, was_shown)
-        if was_shown == pane.display:
+        hides = pane.has_focus and pane.display
+        self.make_small()
+        self.wanted = toggled(self.wanted, name, hides)
+        self.place()
+        if pane.display == hides:
             return self._why_unchanged(name)
-        if pane.display and isinstance(pane, ConfigPanel):  # it is opened to be read
-            pane.redraw()
+        if not hides:
             pane.focus()
         return ""
 
@@ -158,15 +163,17 @@ class RunPanes(Vertical):
             self.query_one(ConsolePanel).go_to(self.grid.board.wall_ns_at_cursor())
 
     def _why_unchanged(self, name: str) -> str:
-        if any(pane.is_enlarged for pane in self.query(Pane)):
-            return "an enlarged pane hides the others; enter makes it small"
+        if self.query_one(f"#{name}").display:
+            return "one pane always stays"
         if name in self._empty():
             return f"{name}: nothing to show"
-        return "" if name == "charts" else f"{name}: no room below the charts"
+        return f"{name}: no room below the charts"
 
     def _empty(self) -> list[str]:
         """The panes that have nothing to say."""
         has_something = {
+            "charts": bool(self.grid.board.metrics or self.grid.words)
+            or not self.query_one(ConsolePanel).has_lines,
             "machine": self.query_one(MachinePanel).has_samples,
             "time": self.query_one(TimePanel).has_phases or not self._has_shown,
             "media": self.query_one(MediaPanel).has_files,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -62,7 +63,9 @@ class ScrollingPane(Pane):
         if back:
             title.append((f"  {back} newer below", "dim"))
         excuse = "nothing found" if self.words else self.excuse
-        body = list(lines[start:end]) or [[(excuse, "dim")]]
+        body = list(lines[start:end]) or [
+            [(row, "dim")] for row in textwrap.wrap(excuse, max(8, width - 4))
+        ]
         drawn = boxed(title, body, width, height, self.border)
         for y, mark in enumerate(scrollbar(start, room, len(lines), room)):
             if len(lines) > room and width > 4:

@@ -1,4 +1,4 @@
-"""The files that a run keeps of what is logged besides numbers: `media/` in its folder."""
+"""The files that a run keeps of logged media: `media/` in its folder."""
 
 from __future__ import annotations
 

@@ -19,8 +19,9 @@ PHASES = (
     "restoring",
     "waiting",
 )
-# One call that nothing can be seen of may take long in these: a compiler, a slow disk.
-PATIENT = frozenset({"compiling", "saving", "restoring", "waiting"})
+# One call may take long in these, with no sign of life: a compiler, a slow disk, environments that
+# start for an evaluation.
+PATIENT = frozenset({"compiling", "evaluating", "saving", "restoring", "waiting"})
 
 
 @dataclass(frozen=True)

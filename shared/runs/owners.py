@@ -66,7 +66,7 @@ def open_folder(
     """A descriptor of `folder`; of the folder of that name in the descriptor `at`, if given.
 
     Raises RefusedError if it is a link (unless `follow`), if none of `owners` owns it (None: anyone
-    may), or if users besides its owner can write to it. Raises OSError if it cannot be opened.
+    may), or if users other than its owner can write to it. Raises OSError if it cannot be opened.
     """
     path: Path | str = folder if at is None else folder.name
     try:

@@ -140,10 +140,3 @@ def test_a_checkpoint_of_another_algorithm_is_not_resumed(line):
     newest.rename(run.folder / "checkpoints" / "iteration-000000999.pt")
     with pytest.raises(operant.UsageError, match=r"algorithm = dqn, and its run.toml ppo: it is"):
         operant.train(resume=run)
-
-
-def test_a_file_with_no_number_is_no_checkpoint(line):
-    run = operant.train(line, total_env_steps=64, **GIVEN)
-    (run.folder / "checkpoints" / "iteration-abc.pt").write_text("x")
-    assert operant.load(run, checkpoint="best").iteration == 1
-    assert operant.load(run).iteration > 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -9,12 +12,12 @@ import torch
 from gymnasium.spaces import Discrete
 from masked_envs import (
     NUM_ACTIONS,
+    NUM_STEPS,
     BesideParts,
     ByMethod,
     InDictionary,
     Legal,
     OfAnImage,
-    Recall,
     Several,
 )
 from own_lines import SMALL
@@ -22,58 +25,122 @@ from sb3_contrib.common.maskable.distributions import (
     MaskableCategorical,
     MaskableMultiCategoricalDistribution,
 )
+from trained_runs import untrained
 
 import operant
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.own_envs import register_own
+from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.plan import WorkerPlan
 from operant.trainer.experiment.onnx_export import write_onnx
+from operant.trainer.jit.streams import TRAINING
 from operant.trainer.policies.distributions.categorical import Categorical, MultiCategorical
 from operant.trainer.policies.masks import ILLEGAL, any_legal, masked
+from operant.trainer.policies.normalizers import observe
 from operant.trainer.spaces import Discrete as OurDiscrete
 from operant.trainer.spaces import MultiDiscrete as OurMultiDiscrete
 
-pytestmark = pytest.mark.slow
-
-DISCRETE = ("ppo", "pqn", "dqn", "c51", "qr_dqn", "iqn", "rainbow")
-OF_REPLAY = {"rollout_steps": 8, "replay.capacity": 512}
+SETTINGS = {**SMALL, "total_env_steps": 512, "ppo.num_minibatches": 2}
 
 
-def settings_of(algorithm, **more):
-    if algorithm == "ppo":
-        return {**SMALL, "total_env_steps": 512, "ppo.num_minibatches": 2, **more}
-    if algorithm == "pqn":
-        return {**SMALL, "total_env_steps": 512, "pqn.num_minibatches": 2, **more}
-    own = {f"{algorithm}.batch_size": 16, f"{algorithm}.warmup_env_steps": 128}
-    return {**SMALL, **OF_REPLAY, "total_env_steps": 512, **own, **more}
-
-
-@pytest.mark.parametrize("algorithm", DISCRETE)
-def test_no_algorithm_draws_an_illegal_action(algorithm):
-    """The environment raises for one; exploration, warm-up and evaluation are part of the run."""
-    run = operant.train(Legal, algorithm=algorithm, **settings_of(algorithm))
-    assert run.status().state == "finished"
-    assert len(operant.evaluate(run, 8)) == 8
-
-
-@pytest.mark.parametrize("kind", ["none", "lstm", "gru"])
-@pytest.mark.parametrize("make", [Legal, ByMethod, Several, InDictionary, BesideParts, OfAnImage])
-def test_masks_from_wherever_they_come_with_every_memory(make, kind):
-    memory = {} if kind == "none" else {"policy.memory.kind": kind, "policy.memory.size": 8}
-    run = operant.train(make, **settings_of("ppo", **memory))
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [Legal, Several, BesideParts])
+def test_a_run_draws_no_illegal_action(make):
+    """The environment raises for one; evaluation is part of the run."""
+    run = operant.train(make, **SETTINGS)
     assert run.status().state == "finished"
     assert operant.load(run)._trained.policy.mask_size == NUM_ACTIONS + 2 * (make is Several)
     assert len(operant.evaluate(run, 8)) == 8
 
 
-@pytest.mark.parametrize("algorithm", ["pqn", "dqn", "rainbow"])
-@pytest.mark.parametrize("make", [InDictionary, BesideParts, OfAnImage])
-def test_masks_among_observations_with_values(make, algorithm):
-    run = operant.train(make, algorithm=algorithm, **settings_of(algorithm))
-    assert run.status().state == "finished"
+class NoChoiceAtTheEnd(Several):
+    """At the end of an episode one choice has no legal option, and the other has."""
+
+    def step(self, action):
+        obs, reward, is_over, truncated, info = super().step(action)
+        mask = np.append(np.zeros(NUM_ACTIONS), [1, 0]) if is_over else info["action_mask"]
+        return obs, reward, is_over, truncated, {"action_mask": mask}
+
+
+class NoMaskAtTheEnd(Legal):
+    def step(self, action):
+        *given, info = super().step(action)
+        return *given, {} if given[2] else info
+
+
+def play(make, num_workers=0):
+    """Play legal actions in two copies of an environment, to the second episode."""
+    spec = load_any_spec(register_own(make))
+    envs = make_envs(replace(spec, plan=WorkerPlan(num_workers=num_workers)), 2, 1, TRAINING)
+    out, size = Transitions.of(spec, 2), spec.mask_size
+    with closing(envs):
+        envs.reset(out.obs)
+        for _ in range(NUM_STEPS + 5):
+            masks = out.obs[:, out.obs.shape[1] - size :]
+            actions = masks[:, :NUM_ACTIONS].argmax(1)
+            is_several = size > NUM_ACTIONS
+            envs.step(np.stack([actions, 0 * actions], 1) if is_several else actions, out)
+    return size
+
+
+@pytest.mark.parametrize(
+    "make",
+    [Legal, ByMethod, Several, InDictionary, BesideParts, OfAnImage, NoChoiceAtTheEnd,
+     NoMaskAtTheEnd],
+)  # fmt: skip
+def test_observations_end_with_masks_from_wherever_they_come(make):
+    assert play(make) == NUM_ACTIONS + 2 * issubclass(make, Several)
+
+
+@pytest.mark.slow
+def test_workers_have_masks_too():
+    class Local(Legal):  # not of a module, which workers would import
+        pass
+
+    assert play(Local, num_workers=1) == NUM_ACTIONS
+
+
+class Faulty(Legal):
+    def step(self, action):
+        *given, info = super().step(action)
+        return *given, self.fault(info) if self.number == 7 else info
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (lambda info: {"action_mask": info["action_mask"][:3]}, "of 3 entries, expected 5"),
+        (lambda info: {"action_mask": info["action_mask"] * 0}, "in which no action is legal"),
+        (lambda info: {"action_mask": info["action_mask"] * -1e8},
+         "with -1.*, expected 0 .illegal. and 1 .legal."),
+        (lambda info: {"action_mask": np.array(list("01101"))},
+         "of type <U1, expected numbers 0 and 1"),
+        (lambda info: {}, r"no info\['action_mask'\], which it gave when the run began"),
+    ],
+)  # fmt: skip
+def test_a_wrong_mask_is_named(fault, words):
+    where = r" \(step 7 of its episode\), in environment 0"
+    with pytest.raises(EnvError, match=f"step gives (an action mask )?{words}{where}"):
+        play(type("Faulty", (Faulty,), {"fault": staticmethod(fault)}))
+
+
+def test_settings_that_do_not_go_with_masks_are_refused():
+    words = "preprocessing.sticky_actions = 0.5: the environment has action masks"
+    with pytest.raises(operant.UsageError, match=words):
+        operant.train(Legal, preprocessing={"sticky_actions": 0.5}, **SETTINGS)
+
+    class Unfit(InDictionary):
+        action_space = Discrete(NUM_ACTIONS + 1)
+
+    words = "observations have an 'action_mask' of 5 entries, and actions have 6 choices"
+    with pytest.raises(operant.UsageError, match=words):
+        operant.train(Unfit, **SETTINGS)
 
 
 def test_a_mask_among_observations_is_no_input_of_the_network():
     """A dictionary of a mask and an image is encoded as the image alone."""
-    run = operant.train(OfAnImage, **settings_of("ppo"))
-    policy = operant.load(run)
+    policy = untrained(OfAnImage)
     assert policy._trained.policy.encoder.obs_shape == (8, 8, 3)
     obs, _ = OfAnImage().reset(seed=1)
     assert obs["action_mask"][policy.act(obs)]
@@ -83,36 +150,11 @@ def test_a_mask_among_observations_is_no_input_of_the_network():
 
 
 def test_a_list_of_observations_has_its_masks():
-    policy = operant.load(operant.train(BesideParts, **settings_of("ppo")))
+    policy = untrained(BesideParts)
     seen = [BesideParts().reset(seed=seed)[0] for seed in range(4)]
     actions = policy.act(seen)
     assert actions.tolist() == [policy.act(obs) for obs in seen]
     assert all(obs["action_mask"][action] for obs, action in zip(seen, actions, strict=True))
-
-
-@pytest.mark.parametrize("setting", ["frame_skip = 2", "sticky_actions = 0.5"])
-def test_an_action_is_not_repeated_where_it_may_be_illegal(setting):
-    name, _, value = setting.partition(" = ")
-    words = f"preprocessing.{setting}: the environment has action masks"
-    with pytest.raises(operant.UsageError, match=words):
-        operant.train(Legal, preprocessing={name: float(value)}, **settings_of("ppo"))
-
-
-def test_a_mask_among_observations_that_fits_no_actions_is_refused():
-    class Unfit(InDictionary):
-        action_space = Discrete(NUM_ACTIONS + 1)
-
-    words = "observations have an 'action_mask' of 5 entries, and actions have 6 choices"
-    with pytest.raises(operant.UsageError, match=words):
-        operant.train(Unfit, **settings_of("ppo"))
-
-
-def test_workers_have_masks_too():
-    class Local(Legal):  # not of a module, which workers would import
-        pass
-
-    run = operant.train(Local, **settings_of("ppo", **{"workers.num_workers": 1}))
-    assert run.status().state == "finished"
 
 
 def test_no_draw_at_the_edges_of_random_numbers_is_illegal():
@@ -163,8 +205,7 @@ def test_the_losses_of_ppo_are_those_of_the_masked_distribution():
 
 @pytest.mark.parametrize("algorithm", ["dqn", "pqn", "rainbow"])
 def test_no_value_of_an_illegal_action_is_a_maximum(algorithm):
-    run = operant.train(Legal, algorithm=algorithm, **settings_of(algorithm))
-    policy = operant.load(run)._trained.policy
+    policy = untrained(Legal, algorithm)._trained.policy
     obs = torch.cat([torch.rand(256, NUM_ACTIONS), torch.eye(NUM_ACTIONS).repeat(52, 1)[:256]], 1)
     with torch.no_grad():
         values = policy.values(obs)
@@ -174,8 +215,7 @@ def test_no_value_of_an_illegal_action_is_a_maximum(algorithm):
 
 
 def test_a_loaded_policy_takes_masks():
-    run = operant.train(Legal, **settings_of("ppo"))
-    policy = operant.load(run)
+    policy = untrained(Legal)
     obs = np.random.default_rng(1).random((NUM_ACTIONS, NUM_ACTIONS))
     assert policy.act(obs, action_masks=np.eye(NUM_ACTIONS)).tolist() == list(range(NUM_ACTIONS))
     assert policy.act(obs[0], action_masks=[0, 0, 1, 0, 0]) == 2
@@ -185,141 +225,40 @@ def test_a_loaded_policy_takes_masks():
         policy.act(obs)
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "iqn"])
-def test_an_onnx_file_takes_masks(tmp_path, algorithm):
-    run = operant.train(Legal, algorithm=algorithm, **settings_of(algorithm))
-    policy = operant.load(run)
-    session = exported(policy, tmp_path)
-    obs, masks = some_obs_and_masks()
-    (actions,) = session.run(None, {"observation": obs, "action_mask": masks})
-    assert actions.tolist() == policy.act(obs, action_masks=masks).tolist()
-
-
-def exported(policy, folder):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("algorithm", "kind"), [("ppo", "none"), ("iqn", "none"), ("ppo", "lstm"), ("ppo", "gru")]
+)
+def test_an_onnx_file_takes_masks_and_states(tmp_path, algorithm, kind):
+    has_memory = kind != "none"
+    memory = {"policy": {"memory": {"kind": kind, "size": 8}}} if has_memory else {}
+    policy = untrained(Legal, algorithm, **memory)
     inner = policy._trained.policy
-    write_onnx(inner, inner.obs_size - inner.mask_size, folder / "policy.onnx", "a test")
-    return onnxruntime.InferenceSession(folder / "policy.onnx")
-
-
-def some_obs_and_masks():
+    write_onnx(inner, inner.obs_size - inner.mask_size, tmp_path / "policy.onnx", "a test")
+    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
     obs = np.random.default_rng(1).random((64, NUM_ACTIONS), np.float32)
     masks = (np.random.default_rng(2).random((64, NUM_ACTIONS)) < 0.5).astype(np.float32)
     masks[:, 1] = 1
-    return obs, masks
-
-
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_an_onnx_file_with_memory_takes_masks_and_states(tmp_path, kind):
-    memory = {"policy.memory.kind": kind, "policy.memory.size": 8}
-    policy = operant.load(operant.train(Legal, **settings_of("ppo", **memory)))
-    session = exported(policy, tmp_path)
-    obs, masks = some_obs_and_masks()
-    state = theirs = policy.first_state(len(obs))
+    state = theirs = policy.first_state(len(obs)) if has_memory else None
     for _ in range(3):
-        given = {"observation": obs, "action_mask": masks, "state": theirs}
-        actions, theirs = session.run(None, given)
-        ours, state = policy.act(obs, state, action_masks=masks)
+        given = {"observation": obs, "action_mask": masks}
+        if has_memory:
+            actions, theirs = session.run(None, {**given, "state": theirs})
+            ours, state = policy.act(obs, state, action_masks=masks)
+            assert np.allclose(theirs, state, atol=1e-6)
+        else:
+            (actions,), ours = session.run(None, given), policy.act(obs, action_masks=masks)
         assert actions.tolist() == ours.tolist()
-        assert np.allclose(theirs, state, atol=1e-6)
         assert masks[np.arange(64), ours].all()
         obs, masks = obs[::-1].copy(), masks[::-1].copy()
 
 
-def test_choices_of_an_onnx_file_count_as_the_environment_does(tmp_path):
-    class From5(Legal):
-        action_space = Discrete(NUM_ACTIONS, start=5)
-
-        def step(self, action):
-            return super().step(action - 5)
-
-    policy = operant.load(operant.train(From5, **settings_of("ppo")))
-    obs, masks = np.zeros((5, NUM_ACTIONS), np.float32), np.eye(NUM_ACTIONS, dtype=np.float32)
-    assert policy.act(obs, action_masks=masks).tolist() == [5, 6, 7, 8, 9]
-    given = {"observation": obs, "action_mask": masks}
-    (actions,) = exported(policy, tmp_path).run(None, given)
-    assert actions.tolist() == [5, 6, 7, 8, 9]
-
-
-class MaskOfOneChoiceAtTheEnd(Several):
-    """At the end of an episode one choice has no legal option, and the other has."""
-
-    def step(self, action):
-        obs, reward, is_over, truncated, info = super().step(action)
-        mask = np.append(np.zeros(NUM_ACTIONS), [1, 0]) if is_over else info["action_mask"]
-        return obs, reward, is_over, truncated, {"action_mask": mask}
-
-
-def test_a_choice_without_a_legal_option_is_no_error_at_the_end_of_an_episode():
-    run = operant.train(MaskOfOneChoiceAtTheEnd, **settings_of("ppo"))
-    assert run.status().state == "finished"
-
-
-def test_a_mask_may_be_missing_at_the_end_of_an_episode():
-    class Ends(Legal):
-        def step(self, action):
-            *given, info = super().step(action)
-            return *given, {} if given[2] else info
-
-    assert operant.train(Ends, **settings_of("ppo")).status().state == "finished"
-
-
-class Faulty(Legal):
-    def step(self, action):
-        *given, info = super().step(action)
-        if self.number == 7:
-            info = self.fault(info)
-        return *given, info
-
-
-def faulty(fault):
-    return type("Faulty", (Faulty,), {"fault": staticmethod(fault)})
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        (lambda info: {"action_mask": info["action_mask"][:3]},
-         "step gives an action mask of 3 entries, expected 5"),
-        (lambda info: {"action_mask": info["action_mask"] * 0},
-         "step gives an action mask in which no action is legal"),
-        (lambda info: {"action_mask": info["action_mask"] * -1e8},
-         "step gives an action mask with -1.*, expected 0 .illegal. and 1 .legal."),
-        (lambda info: {"action_mask": np.array(list("01101"))},
-         "step gives an action mask of type <U1, expected numbers 0 and 1"),
-        (lambda info: {}, r"step gives no info\['action_mask'\], which it gave when the run began"),
-    ],
-)  # fmt: skip
-def test_a_wrong_mask_is_named(fault, words):
-    where = r" \(step 7 of its episode\), in environment 0"
-    with pytest.raises(operant.OperantError, match=words + where):
-        operant.train(faulty(fault), **settings_of("ppo"))
-
-
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn", "iqn"])
 def test_normalisation_leaves_masks_alone(algorithm):
-    run = operant.train(Legal, **settings_of(algorithm, **{"normalization.obs": True}),
-                        algorithm=algorithm)  # fmt: skip
-    assert run.status().state == "finished"
-    normalizer = operant.load(run)._trained.policy.normalizer
-    assert 0.2 < normalizer.moments.mean.min() < normalizer.moments.mean.max() < 0.8
+    policy = untrained(Legal, algorithm, normalization={"obs": True})._trained.policy
     masks = torch.eye(NUM_ACTIONS)
-    seen = normalizer(torch.cat([torch.rand(NUM_ACTIONS, NUM_ACTIONS), masks], 1))
+    rows = torch.cat([3 + torch.rand(NUM_ACTIONS, NUM_ACTIONS), masks], 1)
+    observe(policy.normalizer, [rows])
+    seen = policy.normalizer(rows)
+    assert seen[:, :NUM_ACTIONS].mean().abs() < 0.1
     assert seen[:, NUM_ACTIONS:].tolist() == masks.tolist()
-
-
-def test_masks_help_to_learn():
-    run = operant.train(
-        Legal, **{**settings_of("ppo"), "total_env_steps": 30_000, "num_envs": 8,
-                  "rollout_steps": 64, "ppo.num_minibatches": 8},
-    )  # fmt: skip
-    assert operant.evaluate(run, 50).mean() > 17
-
-
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_memory_learns_what_masks_allow_only_later(kind):
-    """Without memory half of the episodes are right."""
-    settings = {"policy.memory.kind": kind, "policy.memory.size": 32, "num_envs": 16,
-                "rollout_steps": 40, "ppo.num_minibatches": 4, "ppo.learning_rate": 2e-3,
-                "total_env_steps": 30_000}  # fmt: skip
-    run = operant.train(Recall, **{**settings_of("ppo"), **settings})
-    assert operant.evaluate(run, 50).mean() > 0.95

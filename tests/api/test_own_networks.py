@@ -89,12 +89,6 @@ def test_a_run_goes_on_with_a_class_that_was_defined_anew(line):
     assert operant.load(run).act([3.0]) is not None
 
 
-def test_a_detached_run_has_the_class_of_a_script(line):
-    run = operant.train(line, policy=make_net(), total_env_steps=128, detach=True, **SMALL)
-    assert run.wait().state == "finished"
-    assert linear_of(operant.load(run)).shape == (6, 1)
-
-
 def test_a_class_of_a_module_is_named_by_its_path_and_needs_no_gymnasium_environment():
     settings = {**SMALL, "policy.hidden_sizes": [8], "replay": {"capacity": 200}}
     run = operant.train(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import shlex
 import tomllib
 import zipfile
@@ -133,7 +131,6 @@ def test_others_can_read_a_shared_policy(run, tmp_path):
     ("arguments", "words"),
     [
         ({"episodes": 0}, "episodes = 0: expected a whole number"),
-        ({"episodes": "3"}, "episodes = '3': expected a whole number"),
         ({"target": ""}, "'': expected a folder, or hf:OWNER/NAME"),
         ({"target": None}, "target = None: expected a folder, or hf:OWNER/NAME"),
     ],
@@ -243,19 +240,6 @@ def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
     assert len(operant.runs()) == before
 
 
-def test_a_part_that_is_shorter_than_it_says_is_refused(run, tmp_path):
-    operant.push(run, tmp_path / "policy", episodes=1)
-    path = next((tmp_path / "policy").rglob("*.pt"))
-    cut = tmp_path / "cut"
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(cut, "w") as new:
-        for part in old.infolist():
-            data = old.read(part)
-            new.writestr(part.filename, data[:4] if "/data/" in part.filename else data)
-    cut.replace(path)
-    with pytest.raises(operant.OperantError, match="cannot be read"):
-        operant.pull(tmp_path / "policy")
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
@@ -283,10 +267,8 @@ def test_a_checkpoint_with_other_types_is_refused_in_one_line(run, tmp_path, cha
     [
         ("", "'': expected a folder, or hf:OWNER/NAME"),
         ("a\0b", "expected a folder, or hf:OWNER/NAME"),
-        ("x" * 5000, "File name too long"),
         ("file/below", "Not a directory|is no folder"),
         ("loop", "File exists|is no folder"),
-        ("\ud800", "expected a folder, or hf:OWNER/NAME"),
         ("/proc/nowhere", "No such file or directory|is no folder"),
     ],
 )
@@ -298,15 +280,6 @@ def test_places_that_cannot_be_are_one_line(run, tmp_path, monkeypatch, place, s
         with pytest.raises(operant.UsageError, match=said) as raised:
             call()
         assert len(str(raised.value)) < 400
-
-
-def test_a_full_disk_is_one_line(run, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(policy_folder, "write_checkpoint", full)
-    with pytest.raises(operant.UsageError, match=r"policy: No space left on device"):
-        operant.push(run, tmp_path / "policy", episodes=1)
 
 
 def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):

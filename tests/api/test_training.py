@@ -21,8 +21,6 @@ from own_lines import SMALL, make_line_class
 from waiting import PATIENCE_S
 
 import operant
-from operant.api import training
-from operant.commands.stop import stop_run
 from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.status import open_page
 
@@ -85,11 +83,6 @@ def test_a_function_that_makes_an_environment_and_tables_as_dicts_are_taken(line
     assert first.startswith(f"started ppo on {config.env.removeprefix('gymnasium:')}: defaults of")
 
 
-def test_workers_get_the_class_of_a_script(line):
-    run = operant.train(line, total_env_steps=128, workers={"num_workers": 2}, **SMALL)
-    assert run.status().env_steps == 128
-
-
 def test_what_workers_cannot_get_is_said_in_one_line(line):
     lock = threading.Lock()
     with pytest.raises(operant.UsageError) as failed:
@@ -124,26 +117,6 @@ def test_a_detached_run_that_cannot_begin_has_ended(line):
     assert not run.stop().is_alive  # and this process lives
 
 
-def test_a_run_that_somebody_stops_is_given_back():
-    script = begun_script()
-    stop_run(operant.runs()[0]._run)
-    out, err = script.communicate(timeout=PATIENCE_S)
-    assert (out, script.returncode) == ("stopped by operant stop\n", 0), err
-
-
-def test_compiling_is_told_of(capsys):
-    say = training._compiling_said()
-    say("evaluating", 1, 5, "episodes", None)
-    assert capsys.readouterr().err == ""
-    say("compiling", 1, 5, "loops", None)
-    assert capsys.readouterr().err.strip() == "compiling 1 of 5 loops"
-
-
-def test_a_class_of_operants_own_is_its_name(line):
-    run = operant.train("cart_pole", algorithm=operant.algorithms.PQN, **SMALL, total_env_steps=128)
-    assert operant.load(run).algorithm == "pqn"
-
-
 def test_a_wrong_key_has_the_error_of_the_command(line):
     with pytest.raises(
         operant.UsageError, match=r"unknown key 'nmu_envs'; did you mean 'num_envs'"
@@ -169,22 +142,13 @@ def test_arrays_are_taken_for_lists_and_numbers(line):
         operant.train(line, ppo={"gamma": np.complex64(1j)}, **SMALL)
 
 
-@pytest.mark.parametrize("given", [{"name": "wide"}, {"hardware": "cpu"}])
-def test_what_a_resumed_run_keeps_is_refused(line, given):
-    run = operant.train(line, total_env_steps=64, **SMALL)
-    with pytest.raises(operant.UsageError, match="and resume exclude each other: a resumed run"):
-        operant.train(resume=run, total_env_steps=128, **given)
-
-
-def test_a_stop_from_a_thread_leaves_the_first_interrupt_its_time(line):
-    class Stops:
-        def on_iteration(self, run):
-            if run.iteration == 1:
-                operant.runs()[0].stop()
-                signal.raise_signal(signal.SIGINT)  # within two seconds: the same request
-
-    run = operant.train(line, callbacks=[Stops()], **ENDLESS)
-    assert run.status().state == "stopped"
+def test_what_a_resumed_run_keeps_is_refused_and_a_complete_one_says_how_it_would_go_on(line_run):
+    for given in ({"name": "wide"}, {"hardware": "cpu"}):
+        words = "and resume exclude each other: a resumed run"
+        with pytest.raises(operant.UsageError, match=words):
+            operant.train(resume=line_run, total_env_steps=256, **given)
+    with pytest.raises(operant.UsageError, match="128 env steps; total_env_steps = 256 would con"):
+        operant.train(resume=line_run)
 
 
 def test_an_instance_is_no_environment_to_train_on(line):
@@ -250,7 +214,7 @@ import os, signal, sys
 import operant
 
 def interrupt(event, arguments):
-    if event == "import" and arguments[0] == AT and not sent:
+    if event == "import" and arguments[0] == "torch.nn" and not sent:
         sent.append(os.kill(os.getpid(), signal.SIGINT))
 
 def train():
@@ -267,9 +231,8 @@ print(train().status().state)
 """
 
 
-@pytest.mark.parametrize("at", ["torch.nn", "operant.trainer.envs.own_envs"])
-def test_an_interrupt_during_imports_leaves_a_notebook_that_can_train(at):
-    done = python("-c", INTERRUPTED.replace("AT", repr(at)))
+def test_an_interrupt_during_imports_leaves_a_notebook_that_can_train():
+    done = python("-c", INTERRUPTED)
     assert done.stdout == "interrupted 0\nfinished\n", done.stderr
 
 
@@ -284,12 +247,6 @@ def test_another_process_resumes_with_the_class_of_a_script_and_the_runs_setting
     assert "pass env=Swing to operant.load, or to operant.train with resume" in done.stdout
     assert run.status().env_steps == 128, done.stderr
     assert run.folder.joinpath("run.toml").read_text().count("gamma = 0.5") == 1
-
-
-def test_a_complete_run_says_by_which_key_it_would_go_on(line):
-    run = operant.train(line, total_env_steps=64, **SMALL)
-    with pytest.raises(operant.UsageError, match="64 env steps; total_env_steps = 128 would con"):
-        operant.train(resume=run)
 
 
 def frames_of(error):
@@ -322,7 +279,6 @@ def test_a_traceback_of_wrong_input_has_the_callers_frames_and_few_of_operants(l
     ("env", "said"),
     [
         ("Pendulum-v1", "tuned presets for pendulum, operant's own version of it: pendulum_ac_iqn"),
-        ("cart_pole_no_velocity", None),
         ("cart_pole", None),  # it has its preset
     ],
 )
@@ -330,13 +286,6 @@ def test_presets_for_an_environment_are_named_where_none_is_used(env, said):
     run = operant.train(env, total_env_steps=64, **SMALL)
     hints = [e.text for e in open_page(run._run).events() if e.text.startswith("tuned presets")]
     assert [hint[: len(said or "")] for hint in hints] == ([said] if said else [])
-
-
-def test_training_goes_on_from_a_run(line):
-    first = operant.train(line, total_env_steps=128, **SMALL)
-    again = operant.train(resume=first, total_env_steps=256)
-    assert again == first
-    assert again.status().env_steps == 256
 
 
 def test_the_folder_that_is_named_is_resumed_or_none(line, tmp_path):
@@ -353,17 +302,6 @@ def test_the_folder_that_is_named_is_resumed_or_none(line, tmp_path):
     with pytest.raises(operant.UsageError, match=r"elsewhere/.* is not in .*: a run is resumed"):
         operant.train(resume=elsewhere, total_env_steps=256)
     assert run.status().env_steps == 128
-
-
-def test_the_threads_of_a_script_are_as_before(line):
-    import torch
-
-    torch.set_num_threads(2)
-    try:
-        operant.train(line, total_env_steps=128, **SMALL)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(1)
 
 
 def test_a_class_of_a_module_has_its_name(tmp_path, monkeypatch):
@@ -406,24 +344,6 @@ def test_a_forked_process_says_that_it_cannot_train():
     assert last == "0 1"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        (
-            "a/b",
-            "'a/b' is not a valid name: it must not begin with - or contain a colon or a slash",
-        ),
-        (3, "name = 3: expected text"),
-        ("", "name = '': expected text"),
-        ("x" * 81, "a name may have up to 80 characters, this one has 81"),
-    ],
-)
-def test_a_name_that_no_run_can_have_is_one_line(line, name, said):
-    with pytest.raises(operant.UsageError, match=said):
-        operant.train(line, name=name, **SMALL)
-    assert operant.runs() == []
-
-
 def test_runs_of_one_name_have_ids_of_their_own_but_a_name_that_was_given_is_one_runs(line):
     first, second = (
         operant.train(line, name="twin", total_env_steps=64, **SMALL) for _ in range(2)
@@ -445,6 +365,8 @@ def test_runs_of_one_name_have_ids_of_their_own_but_a_name_that_was_given_is_one
         ({"callbacks": 0}, "callbacks = 0: expected a list, as"),
         ({"hardware": 1.5}, "hardware = 1.5: expected the name of an overlay"),
         ({"detach": "yes"}, "detach = 'yes': expected True or False"),
+        ({"name": "a/b"}, "'a/b' is not a valid name: it must not begin with - or contain"),
+        ({"name": 3}, "name = 3: expected text"),
     ],
 )
 def test_an_argument_of_a_wrong_type_is_named_and_nothing_trains(arguments, said):

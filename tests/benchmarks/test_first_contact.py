@@ -9,9 +9,7 @@ from pathlib import Path
 
 import first_contact
 import gpu_bars
-import gpu_machine
 import pytest
-from gpu_parts import Gpu
 from waiting import wait_for
 
 SCRIPT = Path(first_contact.__file__)
@@ -67,6 +65,7 @@ def test_tests_after_one_that_dies_are_run(contact, tmp_path):
     assert recorded(contact.folder)["tests"]["outcomes"].keys() == answer["outcomes"].keys()
 
 
+@pytest.mark.slow
 def test_a_figure_that_takes_too_long_or_comes_too_late_is_recorded(contact, monkeypatch):
     monkeypatch.setattr(first_contact.Contact.run, "__defaults__", (0.1,))
     answer = first_contact.measure(contact, ["raw_few_envs"], ["--dry"])
@@ -76,6 +75,7 @@ def test_a_figure_that_takes_too_long_or_comes_too_late_is_recorded(contact, mon
     assert answer["raw_few_envs"]["error"] == "not begun: the time was over"
 
 
+@pytest.mark.slow
 def test_a_process_and_all_that_it_started_end_with_its_limit(contact, tmp_path):
     pid = tmp_path / "pid"
     script = (
@@ -95,15 +95,6 @@ def test_a_process_and_all_that_it_started_end_with_its_limit(contact, tmp_path)
     wait_for(is_over)
 
 
-@pytest.mark.parametrize(
-    ("ptx", "cuda"),
-    [("8.0", (12, 0)), ("8.5", (12, 5)), ("8.6", (12, 7)), ("8.8", (12, 9)), ("9.0", (13, 0)),
-     ("9.5", (13, 5))],
-)  # fmt: skip
-def test_the_cuda_that_takes_a_version_of_ptx(ptx, cuda):
-    assert gpu_machine.cuda_of_ptx(ptx) == cuda
-
-
 def test_the_largest_costs_of_an_iteration():
     spans = [("gemm", 0.0, 4.0), ("adam", 3.0, 5.0), ("gemm", 11.0, 17.0)]
     found = gpu_bars.costs(spans, iterations=2)
@@ -115,7 +106,3 @@ def test_the_largest_costs_of_an_iteration():
     ]
     assert found["iteration_us"] == 8.5
     assert found["launches"] == 1.5
-
-
-def test_each_figure_is_one_of_the_benchmark():
-    assert sorted(first_contact.FIGURES) == sorted(Gpu(dry=True).parts())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from command_line import error_line, operant, operant_json
+from command_line import error_line, operant_json
 
 TINY = (
     "--num-envs", "8", "--repeats", "2", "--seconds", "0.01", "--device", "cpu",
@@ -23,15 +23,6 @@ def test_json_says_what_was_measured_on_what_and_how_fast(bench):
     assert result["env_steps"] > 0
     assert result["startup_s"] > 0
     assert set(result["phase_fractions"]) == ({"collect", "learn"} if bench == "train" else set())
-
-
-def test_a_table_has_a_line_for_what_was_measured():
-    done = operant("bench", "env", *TINY)
-    assert done.returncode == 0, done.stderr
-    heading, columns, ours = done.stdout.splitlines()
-    assert heading == "env, cart_pole, 8 environments, cpu, 2 repeats"
-    assert columns.split()[:1] == ["median"]
-    assert ours.split()[0] == "operant"
 
 
 @pytest.mark.parametrize(

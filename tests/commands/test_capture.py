@@ -11,7 +11,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 from command_line import error_line, operant, operant_process
 from kept_rows import kept_rows, series
@@ -134,14 +133,6 @@ def test_the_sitecustomize_of_the_environment_runs_as_well(tmp_path, monkeypatch
     assert len(series(the_run(), "loss")) == 500
 
 
-def test_what_is_not_reached_is_said(tmp_path):
-    (tmp_path / "train.py").write_text(TENSORBOARDX)
-    done = capture(sys.executable, "-I", "train.py", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "the run has no metrics: nothing was logged through" in done.stderr
-    assert read_status(the_run()).state == "finished"
-
-
 def test_the_exception_that_ends_a_script_is_the_message_of_its_run(tmp_path):
     code = "raise RuntimeError('boom, with\\nlines and password=abcdefgh')\n"
     done = capture_script(code, tmp_path)
@@ -151,12 +142,6 @@ def test_the_exception_that_ends_a_script_is_the_message_of_its_run(tmp_path):
     assert (status.state, status.message) == (
         "failed", "RuntimeError: boom, with lines and password=***",
     )  # fmt: skip
-
-
-def test_an_exception_that_did_not_end_the_command_is_not_its_message(tmp_path):
-    code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', '1 / 0'])\nsys.exit(3)\n"
-    capture_script(code, tmp_path)
-    assert read_status(the_run()).message == "exit code 3"
 
 
 @pytest.mark.parametrize(
@@ -184,28 +169,6 @@ def test_operant_stop_stops_the_command(tmp_path):
     assert process.wait() == 128 + signal.SIGTERM
 
 
-def test_a_script_goes_on_without_the_capturing_process(tmp_path):
-    code = """
-import os, signal, time
-from tensorboardX import SummaryWriter
-writer = SummaryWriter("logs")
-writer.add_scalar("loss", 0, 0)
-os.kill(os.getppid(), signal.SIGKILL)
-while os.getppid() != 1 and time.sleep(0.01) is None and not os.path.exists("orphaned"):
-    open("orphaned", "w").close()
-for step in range(1, 100):
-    writer.add_scalar("loss", step, step)
-writer.close()
-open("done", "w").close()
-"""
-    (tmp_path / "train.py").write_text(code)
-    command = [sys.executable, "-m", "operant", "capture", sys.executable, "train.py"]
-    killed = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    wait_for((tmp_path / "done").exists)
-    wait_for(lambda: read_status(the_run()).state == "crashed")
-
-
 def test_what_cannot_be_started_is_said_in_one_line(tmp_path):
     assert "there is no command 'nosuch'" in error_line("capture", "--", "nosuch")
     assert "Missing argument" in error_line("capture")
@@ -217,32 +180,6 @@ def test_what_cannot_be_started_is_said_in_one_line(tmp_path):
     assert done.returncode == 2
     assert "Exec format error" in done.stderr.splitlines()[-1]
     assert read_status(the_run()).state == "failed"
-
-
-def test_what_the_command_prints_is_in_the_console_of_its_run(tmp_path, monkeypatch):
-    monkeypatch.delenv("OPERANT_CONSOLE", raising=False)
-    done = capture_script("print('hello from the script')", tmp_path)
-    assert "hello from the script" in done.stdout
-    assert "hello from the script" in the_run().console_path().read_text()
-
-
-def test_messages_that_cannot_be_sent_are_counted_and_told_later(tmp_path):
-    code = """
-import sys
-hook = next(each for each in sys.meta_path if hasattr(each, "follow")).follow.__globals__
-hook["AGAIN_S"], sender = 0.0, hook["_sender"]
-def late():
-    raise TimeoutError
-sender._connected = late
-for step in range(3):
-    sender.send(log={"a": 1}, step=step, commit=True)
-del sender._connected
-sender.send(log={"a": 1}, step=9, commit=True)
-"""
-    done = capture_script(code, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "3 messages could not be sent: they are not captured" in done.stderr
-    assert series(the_run(), "a") == [(9, 1)]
 
 
 def listen_at(path: Path) -> socket.socket:
@@ -291,34 +228,6 @@ def test_a_folder_with_a_long_path_takes_no_socket_and_captures_all_the_same(tmp
     assert len(series(the_run(), "loss")) == 500
 
 
-def test_a_message_that_is_too_large_costs_no_others(tmp_path):
-    code = """
-import sys
-hook = next(each for each in sys.meta_path if hasattr(each, "follow")).follow.__globals__
-hook["MAX_MESSAGE_BYTES"] = 1000
-hook["_sender"].send(log={"a": [1.0] * 1000}, step=1, commit=True)
-hook["_sender"].send(log={"a": 1}, step=2, commit=True)
-"""
-    done = capture_script(code, tmp_path)
-    assert "is too large: it is not captured" in done.stderr
-    assert series(the_run(), "a") == [(2, 1)]
-
-
-def test_a_shell_that_is_asked_to_stop_takes_its_program_with_it(tmp_path):
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "operant", "capture", "--", "sh", "-c",
-         f"'{sys.executable}' -c '{code}'; echo after"],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert process.stdout
-    program = psutil.Process(int(process.stdout.readline()))
-    process.send_signal(signal.SIGTERM)
-    process.wait(20)
-    process.stdout.close()
-    wait_for(lambda: not program.is_running())
-
-
 def test_a_message_that_is_none_ends_nothing(tmp_path):
     code = """
 import os, socket
@@ -336,14 +245,13 @@ STABLE_BASELINES3 = """
 from stable_baselines3 import PPO
 from stable_baselines3.common.logger import configure
 model = PPO("MlpPolicy", "CartPole-v1", n_steps=64, device="cpu", seed=1)
-model.set_logger(configure("logs", {formats!r}))
+model.set_logger(configure("logs", ["csv", "tensorboard"]))
 model.learn(256)
 """
 
 
-@pytest.mark.parametrize("formats", [["csv"], ["csv", "tensorboard"]])
-def test_stable_baselines3_is_captured_once_whatever_it_writes(formats, tmp_path):
-    done = capture_script(STABLE_BASELINES3.format(formats=formats), tmp_path)
+def test_stable_baselines3_is_captured_once_although_it_writes_two_formats(tmp_path):
+    done = capture_script(STABLE_BASELINES3, tmp_path)
     assert done.returncode == 0, done.stderr
     run = the_run()
     losses = series(run, "train/loss")
@@ -354,15 +262,14 @@ def test_stable_baselines3_is_captured_once_whatever_it_writes(formats, tmp_path
     assert [value for _, value in losses] == pytest.approx(written)
 
 
-@pytest.mark.parametrize("package", ["lightning.pytorch", "pytorch_lightning"])
-def test_lightnings_csv_logger_is_captured(package, tmp_path):
-    code = f"""
+def test_lightnings_csv_logger_is_captured(tmp_path):
+    code = """
 import torch
-from {package}.loggers import CSVLogger
+from lightning.pytorch.loggers import CSVLogger
 logger = CSVLogger("logs")
-logger.log_hyperparams({{"lr": 0.1, "folder": __import__("pathlib").Path("x")}})
+logger.log_hyperparams({"lr": 0.1, "folder": __import__("pathlib").Path("x")})
 for step in range(5):
-    logger.log_metrics({{"loss": torch.tensor(1 / (step + 1), requires_grad=True)}}, step)
+    logger.log_metrics({"loss": torch.tensor(1 / (step + 1), requires_grad=True)}, step)
 logger.save()
 """
     done = capture_script(code, tmp_path)
@@ -370,43 +277,6 @@ logger.save()
     run = the_run()
     assert series(run, "loss") == [(step, pytest.approx(1 / (step + 1))) for step in range(5)]
     assert run.manifest()["config"] == {"lr": 0.1, "folder": "x"}
-
-
-# The shape of CleanRL's scripts with --track.
-CLEANRL = """
-import argparse
-from torch.utils.tensorboard import SummaryWriter
-args = argparse.Namespace(env_id="CartPole-v1", seed=1, num_envs=4)
-run_name = f"{args.env_id}__ppo__{args.seed}"
-import wandb
-wandb.init(
-    project="cleanRL", entity=None, sync_tensorboard=True, config=vars(args), name=run_name,
-    monitor_gym=True, save_code=True,
-)
-writer = SummaryWriter(f"runs/{run_name}")
-writer.add_text("hyperparameters", "|param|value|\\n|-|-|\\n|seed|1|")
-for step in range(100):
-    print(f"global_step={step}, episodic_return={step / 2}")
-    writer.add_scalar("charts/episodic_return", step / 2, step)
-    writer.add_scalar("losses/policy_loss", step / 4, step)
-writer.close()
-"""
-
-
-def test_a_script_of_cleanrls_with_track(tmp_path):
-    offline = {**os.environ, "WANDB_MODE": "offline"}
-    done = capture_script(CLEANRL, tmp_path, env=offline)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("global_step=") == 100
-    run = the_run()
-    values = [(step, step / 2) for step in range(100)]
-    assert series(run, "charts/episodic_return") == values
-    assert series(run, "losses/policy_loss") == [(step, value / 2) for step, value in values]
-    manifest = run.manifest()
-    assert manifest["config"] == {"env_id": "CartPole-v1", "seed": 1, "num_envs": 4}
-    assert manifest["project"] == "cleanRL"
-    assert list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
-    assert list((tmp_path / "runs").rglob("*tfevents*"))
 
 
 WANDB = """

@@ -17,8 +17,6 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 from operant.shared.runs.session import RunSession
 from operant.trainer.config.files import preset_names
-from operant.trainer.config.from_values import fields_with_defaults
-from operant.trainer.config.keys import keys_of, keys_of_all
 from operant.trainer.envs.names import ALL_ENV_NAMES
 
 
@@ -100,14 +98,6 @@ def test_keys_are_those_of_the_configuration_in_the_line(complete):
     assert complete("train --set dqn.gamm") == ["dqn.gamma="]  # what makes it DQN may still come
 
 
-def test_values_of_few_words_are_offered(complete):
-    assert complete("train --set device=") == ["device=auto", "device=cpu", "device=cuda"]
-    assert complete("train --set compile=t") == ["compile=true"]
-    assert "algorithm=rainbow" in complete("train --set algorithm=")
-    assert "env=marine_nav" in complete("train --set env=ma")
-    assert complete("train --set num_envs=") == []
-
-
 def test_themes_and_metrics_are_offered(complete):
     assert complete("monitor --theme co") == ["colour-blind", "contrast"]
     run, lock = create_run("test", {})
@@ -125,11 +115,6 @@ def test_a_sweep_is_asked_for_its_keys_metrics_and_name(complete, operant_home):
     assert "pendulum_sac" in complete("sweep begin pend")
 
 
-def test_all_keys_are_known_and_described():
-    assert {key.name for key in keys_of_all()} == {name for name, _, _ in fields_with_defaults()}
-    assert all(key.description for key in keys_of("cart_pole_ppo"))
-
-
 @pytest.mark.parametrize(
     "line",
     ["train --set", "train --set '", 'train "', "status --", "nonsense ", "train no_preset --set ",
@@ -143,16 +128,6 @@ def test_nothing_that_is_typed_raises_or_is_said(line, monkeypatch, capsys):
         monkeypatch.setenv("_OPERANT_COMPLETE", shell)
         answer_shell(cli)
         assert capsys.readouterr().err == ""
-
-
-def test_a_home_full_of_odd_things_offers_the_runs_that_are_there(complete, operant_home):
-    run = new_run("good")
-    (operant_home / "runs" / "no run").touch()
-    (operant_home / "runs" / "two words, and \x1b[31m").mkdir()
-    assert complete("status ") == [run]
-    shutil.rmtree(operant_home)
-    operant_home.touch()
-    assert complete("status ") == []
 
 
 def test_asking_imports_nothing_heavy():
@@ -190,8 +165,6 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
          ["compopt -o nospace", "ppo.gamma="]),
         ("operant train --set device=cu", "operant train --set device = cu", 5, ["cuda"]),
         ("operant train --set compile=", "operant train --set compile =", 4, ["true", "false"]),
-        ("operant train --set device=cpu mettagrid_ppo+fa",
-         "operant train --set device = cpu mettagrid_ppo+fa", 6, ["mettagrid_ppo+fast"]),
         ("operant train ./x", "operant train ./x", 2, ["compopt -o default", ""]),
     ],
 )  # fmt: skip
@@ -219,16 +192,3 @@ def test_a_shell_that_is_not_known_is_one_line(monkeypatch):
     assert "name one: bash, zsh, fish" in error_line("completion")
     assert "tcsh" in error_line("completion", "tcsh")
     assert python("-m", "operant", "completion", "bash").returncode == 0
-
-
-def test_commands_load_with_a_click_whose_items_are_not_generic():
-    """As they are before click 8.5, whatever version is installed here."""
-    code = (
-        "import click.shell_completion as completion\n"
-        "class CompletionItem(completion.CompletionItem):\n"
-        "    __class_getitem__ = None\n"
-        "completion.CompletionItem = CompletionItem\n"
-        "import operant.commands.helpers.candidates\n"
-    )
-    loading = python("-c", code)
-    assert (loading.returncode, loading.stderr) == (0, "")

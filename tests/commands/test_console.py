@@ -106,21 +106,6 @@ def test_following_prints_each_line_once_until_the_run_has_ended(session):
         assert without_time(following.stdout.read()) == "the last\n"
 
 
-def test_following_goes_on_where_the_middle_was_left_out(session):
-    file = fill(session.run, "begin", "")
-    command = [sys.executable, "-m", "operant", "console", "--follow", "--lines", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
-        assert following.stdout
-        assert without_time(following.stdout.readline()) == "begin\n"
-        num_lines = 100_000
-        for start in range(0, num_lines, 1000):
-            file.feed("".join(f"{i:07} {'x' * 70}\n" for i in range(start, start + 1000)).encode())
-        session.close("finished", 0)
-        numbers = [without_time(line).split()[0] for line in following.stdout]
-    assert numbers[-1] == f"{num_lines - 1:07}"
-    assert len(set(numbers)) == len(numbers)
-
-
 def test_ranks_have_theirs(session):
     fill(session.run, "of rank 0")
     fill(session.run, "of rank 1", rank=1)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
-import os
-import pty
-import sys
 
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from command_line import ENDLESS, error_line, operant, operant_json
+from command_line import error_line, operant, operant_json
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from operant.monitor.export.writing import export
 from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.shared.errors import UsageError
-from operant.shared.page.schema import Metric
 from operant.shared.rows.row_file import RowFile
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -118,15 +113,6 @@ def test_each_row_has_its_own_step_and_nan_is_told_from_never(tmp_path):
     assert columns["env_steps"] == [7, None, 3]
 
 
-def test_columns_of_any_names_stay_apart(tmp_path):
-    values = {"publish": 1.0, "metrics/publish": 2.0, "time": 3.0, "publishes": 4.0}
-    export(logged((0, values)), "csv", tmp_path / "a.csv")
-    (row,) = csv.DictReader((tmp_path / "a.csv").open())
-    assert (row["metrics/publish"], row["metrics/metrics/publish"]) == ("1.0", "2.0")
-    assert (row["metrics/time"], row["metrics/publishes"]) == ("3.0", "4.0")
-    assert row["publish"] == "1"
-
-
 def test_what_no_recorder_has_taken_yet_comes_from_the_page_once(tmp_path):
     run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1, recorder=None)
@@ -185,14 +171,6 @@ def test_tensorboard_keeps_rows_of_lower_steps(tmp_path):
     assert scalars_of(tmp_path / "out", "a") == [(5, 1.0), (0, 2.0), (3, 3.0)]
 
 
-def test_tensorboard_draws_a_metric_over_its_step_metric(tmp_path):
-    names = [Metric("val/loss", step_metric="epoch")]
-    rows = [(10, {"val/loss": 3.0}), (20, {"epoch": 1, "val/loss": 2.0}), (30, {"val/loss": 1.0})]
-    export(logged(*rows, names=names), "tensorboard", tmp_path / "out")
-    assert scalars_of(tmp_path / "out", "val/loss") == [(10, 3.0), (1, 2.0), (1, 1.0)]
-    assert scalars_of(tmp_path / "out", "epoch") == [(20, 1.0)]
-
-
 def test_tensorboard_gets_the_whole_run_once(run, tmp_path):
     operant("export", run.id, "--to", "tensorboard", "--output", "out")
     events = EventAccumulator(str(tmp_path / "out"), size_guidance={"scalars": 0}).Reload()
@@ -212,51 +190,6 @@ def test_a_file_that_is_there_is_written_over_only_if_that_is_said(run, tmp_path
     assert path.read_text() == "mine"
     assert operant(*arguments, "--yes").returncode == 0
     assert path.read_text() != "mine"
-
-
-@pytest.mark.parametrize(("answer", "exit_code"), [("n", 130), ("y", 0)])
-def test_in_a_terminal_it_is_asked_whether_to_write_over_a_file(run, tmp_path, answer, exit_code):
-    path = tmp_path / "a.csv"
-    path.write_text("mine")
-    process, keys = pty.fork()
-    if process == 0:
-        arguments = ["export", run.id, "--to", "csv", "--output", str(path)]
-        os.execv(sys.executable, [sys.executable, "-m", "operant", *arguments])
-    asked = b""
-    while b"write over it?" not in asked.replace(b"\r\n", b""):
-        asked += os.read(keys, 4096)
-    os.write(keys, f"{answer}\n".encode())
-    with contextlib.suppress(OSError):  # the terminal's end
-        while os.read(keys, 4096):
-            pass
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == exit_code
-    assert (path.read_text() == "mine") == (answer == "n")
-    os.close(keys)
-
-
-def test_what_does_not_apply_is_empty(tmp_path):
-    run, lock = create_run("test", {})
-    session = RunSession(run, lock, publish_interval_s=1, recorder=None)
-    session.metrics.publish({"publish": math.inf, "x\ny": 1.0})
-    export(run, "csv", tmp_path / "a.csv")  # while it runs
-    (row,) = pd.read_csv(tmp_path / "a.csv").to_dict("records")
-    (line,) = (name for name in row if name.startswith("x y~"))  # and a mark of the whole name
-    assert math.isnan(row["iteration"])
-    assert math.isnan(row["env_steps"])
-    assert (row["publish"], row["metrics/publish"], row[line]) == (1, math.inf, 1.0)
-    session.close("finished", 0)
-
-
-def test_running_and_crashed_runs_are_exported_alike(start_training, tmp_path):
-    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
-    assert operant("export", run.id, "--to", "csv", "--output", f"{tmp_path}/1.csv").returncode == 0
-    process.kill()
-    process.wait()
-    assert operant("export", run.id, "--to", "csv", "--output", f"{tmp_path}/2.csv").returncode == 0
-    running, crashed = (pd.read_csv(tmp_path / f"{name}.csv") for name in (1, 2))
-    assert len(running) >= 1
-    assert len(crashed) >= len(running)
-    assert crashed["loss/value"].notna().any()
 
 
 def test_wrong_input_is_one_line(run):

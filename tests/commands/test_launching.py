@@ -36,12 +36,6 @@ def test_the_monitor_has_a_page_to_open_before_anything_is_published(begun):
     assert not launching.has_page_of(run, process(pid=1))  # of a run that this one goes on from
 
 
-def test_before_there_is_a_page_there_is_none_to_open():
-    run, lock = create_run("test", {})
-    assert not launching.has_page_of(run, process())
-    lock.release()
-
-
 @pytest.fixture
 def compiling(begun, monkeypatch):
     """A run that compiles: who waits for it, and (s, done) after which it is looked at again."""
@@ -60,22 +54,6 @@ def compiling(begun, monkeypatch):
         return waits.is_over()
 
     return run, status, look
-
-
-def test_waiting_for_the_first_publish_tells_a_terminal_what_the_run_does_and_for_how_long(
-    compiling, capsys, monkeypatch
-):
-    run, status, look = compiling
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    assert not look(1.9)
-    assert capsys.readouterr() == ("", "")  # not yet
-    assert not look(2.0)
-    assert not look(3.9)
-    assert not look(4.0)
-    said = [f"{run.id}: compiling 9 of 14 loops, {seconds}s\n" for seconds in (2, 4)]
-    assert capsys.readouterr() == ("", "".join(said))
-    status.env_steps = 128
-    assert look(6.0)
 
 
 def test_without_a_terminal_a_line_comes_as_it_goes_on_and_every_ten_seconds(compiling, capsys):

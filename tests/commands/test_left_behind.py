@@ -19,7 +19,6 @@ from waiting import wait_for
 from operant.shared.processes.lock import RunLock, lock_holder
 from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.find_runs import list_runs
-from operant.shared.runs.recorder_process import RecorderSettings, start_recorder
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
 from operant.shared.runs.status import read_status
@@ -92,12 +91,6 @@ def test_a_run_that_has_ended_has_all_in_its_folder_when_its_process_is_gone():
     wait_for(lambda: read_status(run).state == "finished")  # the recorder asks the kernel
 
 
-def test_nothing_is_missing_of_a_run_whose_container_ends_with_it():
-    run = run_script("run.finish()", *IN_A_CONTAINER)
-    assert is_complete(run)
-    assert operant_json("status")["state"] == "finished"
-
-
 def test_what_a_container_ended_before_its_recorder_is_completed_by_the_next_command():
     end = "run.alert('over'); run.finish(); os._exit(0)"
     run = run_script(end, *IN_A_CONTAINER, OPERANT_RECORDER_WAIT_S="0")
@@ -128,23 +121,17 @@ def test_a_container_that_is_killed_leaves_a_crashed_run_that_the_next_command_c
     assert event_texts(run)[-1].startswith("crashed: process")
 
 
-@pytest.mark.parametrize("command", ["status", "export", "monitor"])
-def test_what_was_killed_with_its_recorder_is_completed_by_any_command(command, tmp_path):
+def test_what_was_killed_with_its_recorder_is_completed_by_the_next_command():
     process, run = start_script()
     kill(process.pid, recorder_pid(run))
     process.wait()
     wait_for(lambda: recorder_pid(run) is None)
-    arguments = {
-        "status": [run.id],
-        "export": [run.id, "--to", "csv", "--yes", "--output", str(tmp_path / "run.csv")],
-        "monitor": [run.id, "--once"],
-    }[command]
-    done = operant(command, *arguments)
+    done = operant("monitor", run.id, "--once")
     assert done.returncode == 0, done.stderr
     assert is_complete(run)
     assert event_texts(run)[-1].startswith("crashed: process")
     before = run.rows_path.stat().st_mtime_ns
-    assert operant(command, *arguments).returncode == 0
+    assert operant("monitor", run.id, "--once").returncode == 0
     assert run.rows_path.stat().st_mtime_ns == before  # once is enough
 
 
@@ -158,20 +145,6 @@ def test_a_run_that_lost_its_recorder_does_not_wait_for_it_and_is_completed():
     (run.folder / "go").unlink()
     assert is_complete(run)
     assert read_status(run).state == "finished"
-
-
-def test_a_recorder_that_stands_still_holds_up_no_end(monkeypatch):
-    monkeypatch.setenv("OPERANT_RECORDER_WAIT_S", "0.05")
-    process, run = start_script(WAIT_AND_FINISH)
-    recorder = recorder_pid(run)
-    os.kill(recorder, signal.SIGSTOP)
-    Path(run.folder / "go").touch()
-    assert process.wait() == 0
-    assert read_status(run).state == "finished"
-    os.kill(recorder, signal.SIGCONT)
-    wait_for(lambda: not run.recording_path.exists())
-    (run.folder / "go").unlink()
-    assert is_complete(run)
 
 
 # From here on with pages made in this process; what is let go of is as if killed.
@@ -198,15 +171,6 @@ def left_behind(monkeypatch):
     for session in sessions:
         with contextlib.suppress(OSError):
             session._lock.release()
-
-
-def test_a_recorder_that_starts_keeps_the_mark_that_the_run_is_not_complete(left_behind, tmp_path):
-    run = left_behind(tmp_path / "home", dies=False)
-    run.recording_path.write_text("made by the run")
-    start_recorder(run, RecorderSettings(), pytest.fail)
-    wait_for(lambda: run.rows_path.exists())
-    assert run.recording_path.read_text() == "made by the run"
-    kill_recorder(run)
 
 
 def pages() -> set[str]:
@@ -242,7 +206,7 @@ def test_a_page_whose_run_is_gone_is_deleted_but_not_where_its_home_is_only_out_
     assert steps(out_of_reach) == list(range(NUM_ROWS))
 
 
-@pytest.mark.parametrize("name", [".", "..", "backup"])
+@pytest.mark.parametrize("name", ["..", "backup"])
 def test_nothing_is_written_where_no_run_toml_names_the_run(
     left_behind, tmp_path, operant_pages, name
 ):

@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from command_line import ENDLESS
@@ -31,6 +32,17 @@ def test_leaving_the_monitor_leaves_the_run_and_says_how_to_return():
 
     with operant_in_a_terminal("monitor", "--latest") as (_, terminal):
         read_until(terminal, run.id.encode())
+
+
+def test_a_trainer_that_ends_under_the_monitor_is_no_zombie():
+    short = ("--set", "total_env_steps=20_000")
+    with operant_in_a_terminal("train", "cart_pole_ppo_smoke", "--monitor", *short) as (
+        monitor,
+        terminal,
+    ):
+        read_until(terminal, b"finished")
+        children = Path(f"/proc/{monitor}/task/{monitor}/children")
+        assert wait_for(lambda: not children.read_text())
 
 
 def test_a_screen_that_nobody_would_see_is_refused():

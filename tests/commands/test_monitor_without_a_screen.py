@@ -11,7 +11,6 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from command_line import PATIENCE_S, error_line, operant, operant_json
 
-from operant.monitor.session.settings import Settings, save_settings, settings_path
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
@@ -64,26 +63,6 @@ def test_snapshot_writes_what_the_screen_shows(session, tmp_path):
     text = "".join(ElementTree.parse(path).getroot().itertext()).replace("\xa0", " ")
     for words in (session.run.id, "episode/return", "running", "careful"):
         assert words in text
-
-
-def test_another_run_can_be_drawn_beside_it(session, tmp_path):
-    run, lock = create_run("other", {})
-    other = RunSession(run, lock, publish_interval_s=100.0)
-    other.metrics.publish({"episode/return": 1.0}, 1, 100)
-    path = tmp_path / "picture.svg"
-    arguments = ("--to", str(path), "--beside", "other", "--size", "120x40")
-    assert operant("snapshot", session.run.id, *arguments).returncode == 0
-    text = "".join(ElementTree.parse(path).getroot().itertext())
-    assert run.id in text
-    other.close("stopped", 0)
-
-
-def test_panes_that_someone_has_hidden_are_in_the_picture(session, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    save_settings(settings_path(), Settings(panes=("events",), theme="light"))
-    path = tmp_path / "picture.svg"
-    operant("snapshot", "--latest", "--to", str(path))
-    assert "episode/return" in path.read_text()
 
 
 def test_keys_are_pressed_before_the_snapshot(session, tmp_path):

@@ -53,13 +53,6 @@ def test_a_time_left_falls_and_goes_where_a_run_takes_longer():
     assert str(TimeLeft(math.nan)) == ""
 
 
-def test_a_line_has_no_time_left_where_none_is_known():
-    for left_s in (math.nan, 0.0, 0.9):
-        stream = io.StringIO()
-        PlainProgress(stream)({"progress/fraction": 0.5, "progress/eta_s": left_s}, 1, 4096)
-        assert "left" not in stream.getvalue()
-
-
 def test_a_terminal_draws_the_time_anew_without_another_word_of_the_run():
     master, slave = os.openpty()
     said = bytearray()
@@ -88,11 +81,3 @@ def test_the_return_is_the_newest_there_is_and_an_evaluations_before_any_episode
     told = [line.split("return ")[1] for line in stream.getvalue().splitlines()]
     assert told[0] == UNKNOWN  # not NaN, which would be a fault of the environment's
     assert [float(each) for each in told[1:]] == [5.0, 7.0, 7.0]
-
-
-def test_the_last_line_comes_however_soon_after_the_one_before():
-    stream, clock = io.StringIO(), SimpleNamespace(now=0.0)
-    progress = PlainProgress(stream, lambda: clock.now)
-    for clock.now, fraction in ((0.0, 0.5), (1.0, 0.9), (1.5, 1.0)):
-        progress({"progress/fraction": fraction}, 1, 4096)
-    assert [line.split()[0] for line in stream.getvalue().splitlines()] == ["50.0%", "100%"]

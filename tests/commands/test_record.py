@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from command_line import ENDLESS, SHORT, error_line, operant, operant_json
-from deaths import check_files, deaths, is_finished, report
+from command_line import ENDLESS, SHORT, operant, operant_json
+from deaths import deaths, report
 from kept_rows import kept_rows
-from recorded import event_texts, kill_recorder, publishes, recorder_pid
+from recorded import kill_recorder, publishes, recorder_pid
 from waiting import wait_for
 
 from operant.shared.runs.find_runs import list_runs
@@ -37,30 +37,6 @@ def test_five_processes_killed_at_random_moments_leave_finished_files():
     assert any(death.finished_s for death in found)
 
 
-def test_a_finished_run_has_all_its_files_and_nothing_on_standard_output():
-    status = operant_json("train", "cart_pole_ppo_smoke", *SHORT)
-    (run,) = list_runs()
-    wait_for(lambda: recorder_pid(run) is None and publishes(run))
-    last = kept_rows(run)[-1]
-    assert (last.env_steps, last.iteration) == (status["env_steps"], status["iteration"])
-    assert last.metrics["episode/return"] == status["metrics"]["episode/return"]
-    assert any(text.startswith("checkpoint") for text in event_texts(run))
-    assert not any(text.startswith("crashed") for text in event_texts(run))
-    assert run.recorder_log_path.read_text() == ""
-
-
-def test_a_killed_trainer_leaves_finished_files(recorded_training):
-    process, run = recorded_training
-    process.kill()
-    wait_for(lambda: is_finished(run))
-    check_files(run)
-    assert read_status(run).state == "crashed"
-    resumed = operant("record", run.id)
-    assert resumed.returncode == 0
-    assert "crashed, recorded" in resumed.stdout
-    check_files(run)
-
-
 def test_a_killed_recorder_changes_nothing_and_another_goes_on(recorded_training):
     process, run = recorded_training
     kill_recorder(run)
@@ -84,11 +60,6 @@ def test_a_killed_recorder_changes_nothing_and_another_goes_on(recorded_training
     assert kept_rows(run)[-1].env_steps == read_status(run).env_steps
 
 
-def test_a_second_recorder_says_that_there_is_one(recorded_training):
-    _, run = recorded_training
-    assert f"{run.id} is already recorded, by process" in error_line("record", run.id)
-
-
 def test_the_recorder_survives_hangup_and_termination_and_no_child_is_left_to_wait_for(
     recorded_training,
 ):
@@ -102,19 +73,6 @@ def test_the_recorder_survives_hangup_and_termination_and_no_child_is_left_to_wa
     rows = len(publishes(run))
     wait_for(lambda: len(publishes(run)) > rows + 3)
     assert recorder_pid(run) == pid
-
-
-def test_ctrl_c_ends_the_recorder_alone(recorded_training):
-    process, run = recorded_training
-    kill_recorder(run)
-    recorder = subprocess.Popen([sys.executable, "-m", "operant", "record", run.id])
-    wait_for(lambda: recorder_pid(run) == recorder.pid)
-    rows = len(publishes(run))
-    wait_for(lambda: len(publishes(run)) > rows)
-    recorder.send_signal(signal.SIGINT)
-    assert recorder.wait() == 0
-    assert process.poll() is None
-    assert read_status(run).is_alive
 
 
 @pytest.mark.usefixtures("kill_runs")
@@ -165,14 +123,3 @@ def test_a_recorder_that_cannot_be_started_is_a_warning(monkeypatch):
 
 def raise_no_processes(*arguments, **options):
     raise OSError(11, "no processes")
-
-
-def test_sinks_are_named_in_the_configuration(start_training):
-    _, run = start_training("cart_pole_ppo_smoke", *ENDLESS, "--set", "recorder.to=tensorboard")
-    folder = run.folder / "tensorboard"
-    wait_for(
-        lambda: folder.exists() and any(file.stat().st_size > 1000 for file in folder.iterdir())
-    )
-    assert "'tensorboard', 'prometheus' or 'wandb'" in error_line(
-        "train", "--set", "recorder.to=tensorbord"
-    )

@@ -10,16 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ENDLESS, error_line, operant, operant_json
+from command_line import error_line, operant, operant_json
 from ssh_server import MISSING
-from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
 from operant.monitor.remote.host import RemoteName
 from operant.monitor.remote.remote_run import RemoteRun
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
-from operant.shared.runs.status import read_status
 
 pytestmark = pytest.mark.slow
 
@@ -106,15 +104,6 @@ def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
     session.close("finished", 0)
 
 
-def test_the_monitor_draws_a_run_elsewhere_and_leaves_it_alone(ssh, start_training):
-    process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
-    with operant_in_a_terminal("monitor", f"127.0.0.1:{run.id}") as (_, terminal):
-        read_until(terminal, b"episode/return")
-        os.write(terminal, b"q")
-    assert read_status(run).state == "running"
-    assert process.poll() is None
-
-
 def test_wrong_names_are_one_line(ssh, monkeypatch):
     start_session()
     assert "nothing" in error_line("status", "127.0.0.1:nothing")
@@ -141,13 +130,6 @@ def test_a_name_cannot_run_anything_elsewhere(ssh, tmp_path: Path):
     assert not (tmp_path / "taken").exists()
 
 
-def test_a_stream_is_not_for_terminals():
-    session = start_session()
-    with operant_in_a_terminal("stream", "--latest") as (_, terminal):
-        assert b"is for programs" in read_until(terminal, b"is for programs")
-    session.close("finished", 0)
-
-
 def streams_of(run_id: str) -> list[int]:
     """Processes on this machine that stream the run."""
     found = []
@@ -159,10 +141,3 @@ def streams_of(run_id: str) -> list[int]:
         if b"stream" in words and run_id.encode() in words:
             found.append(int(folder.name))
     return found
-
-
-def test_json_of_a_run_elsewhere_is_valid_json(ssh):
-    session = start_session()
-    session.metrics.publish({"loss": float("nan"), "bad": float("inf")}, 2, 200)
-    assert operant_json("status", "127.0.0.1:")["metrics"] == {"loss": None, "bad": None}
-    json.dumps(operant_json("status", "127.0.0.1:"), allow_nan=False)

@@ -93,22 +93,13 @@ def goes_on(run) -> bool:
     return read_status(run).is_alive
 
 
-@pytest.mark.parametrize("arguments", [["--latest"], [], ["--latest", "--follow", "--json"]])
-def test_a_monitor_ends_with_its_terminal(terminal, loop, arguments):
+def test_a_monitor_ends_with_its_terminal(terminal, loop):
     _, run = loop
-    monitor = terminal("monitor", *arguments)
+    monitor = terminal("monitor", "--latest")
     monitor.show(b"endless")
     monitor.hang_up()
     wait_for(monitor.has_ended)
     assert goes_on(run)
-
-
-def test_the_monitor_that_train_opened_ends_and_the_run_goes_on(terminal):
-    monitor = terminal("train", "cart_pole_ppo_smoke", "--monitor", *ENDLESS)
-    monitor.show(b"episode/return")
-    monitor.hang_up()
-    wait_for(monitor.has_ended)
-    assert goes_on(latest_run())
 
 
 def test_following_a_run_that_publishes_nothing_ends_with_the_terminal(terminal, loop):

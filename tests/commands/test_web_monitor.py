@@ -72,6 +72,9 @@ async def screen_text(url, wanted):
     async with aiohttp.ClientSession() as session, session.ws_connect(address) as websocket:
         while wanted not in text:
             text += (await websocket.receive_bytes()).decode("utf-8", "replace")
+        await websocket.send_json(["stdin", "q"])
+        async for _ in websocket:  # until the screen has closed it
+            pass
     return text
 
 
@@ -102,6 +105,8 @@ def test_nothing_is_served_without_the_token(run, serve):
     answers, page, headers = asyncio.run(statuses(paths))
     assert set(answers.values()) == {404}
     assert f"/{token}/ws" in page
+    assert "<title>operant" in page
+    assert "xterm-helper-textarea" in page  # which the keys go to, without a click
     assert headers["Referrer-Policy"] == "no-referrer"
     assert "default-src 'self'" in headers["Content-Security-Policy"]
 
@@ -157,31 +162,6 @@ def test_the_server_leaves_nothing_behind_however_it_ends(run, serve, number, tm
 
 def screens_of(process):
     return psutil.Process(process.pid).children(recursive=True)
-
-
-def test_a_large_paste_is_dropped_and_its_page_outlives_nobody(run, serve):
-    process, url = serve(run.id)
-
-    async def paste():
-        import aiohttp
-
-        async with aiohttp.ClientSession() as session, session.ws_connect(f"{url}ws") as websocket:
-            await asyncio.wait_for(websocket.receive_bytes(), PATIENCE_S)
-            (screen,) = screens_of(process)
-            for _ in range(10):
-                await websocket.send_json(["stdin", "x" * 3_000_000])
-            await websocket.send_json(["ping", "all of it came"])
-            while (message := await websocket.receive()).type != aiohttp.WSMsgType.TEXT:
-                assert message.type == aiohttp.WSMsgType.BINARY
-            await asyncio.sleep(1)  # which the paste would be read in
-            grown = screen.memory_info().rss
-            screen.suspend()  # so that it cannot end by itself
-        return screen, grown
-
-    screen, grown = asyncio.run(asyncio.wait_for(paste(), PATIENCE_S))
-    assert grown < 500e6
-    wait_for(lambda: not screen.is_running())
-    assert process.poll() is None
 
 
 @asynccontextmanager
@@ -245,25 +225,6 @@ def test_neither_a_large_paste_nor_absurd_sizes_reach_the_program(tmp_path):
     assert "xxx" not in text
 
 
-def test_a_busy_screen_ends_with_a_server_that_is_killed(run, serve):
-    process, url = serve(run.id)
-
-    async def kill():
-        import aiohttp
-
-        async with aiohttp.ClientSession() as session, session.ws_connect(f"{url}ws") as websocket:
-            await asyncio.wait_for(websocket.receive_bytes(), PATIENCE_S)
-            screens = screens_of(process)
-            for screen in screens:
-                screen.suspend()
-            process.kill()
-        return screens
-
-    screens = asyncio.run(asyncio.wait_for(kill(), PATIENCE_S))
-    assert screens
-    wait_for(lambda: not any(map(psutil.Process.is_running, screens)))
-
-
 def test_pages_from_elsewhere_are_refused(run, serve):
     import aiohttp
 
@@ -289,28 +250,6 @@ def test_pages_from_elsewhere_are_refused(run, serve):
     assert asyncio.run(asyncio.wait_for(own(), PATIENCE_S)) == aiohttp.WSMsgType.BINARY
 
 
-def test_absurd_sizes_become_those_of_a_terminal(run, serve):
-    process, url = serve(run.id)
-
-    async def resize():
-        import aiohttp
-
-        address = f"{url}ws?width=999999999&height=-5"
-        async with aiohttp.ClientSession() as session, session.ws_connect(address) as websocket:
-            await asyncio.wait_for(websocket.receive_bytes(), PATIENCE_S)
-            (screen,) = screens_of(process)
-            columns = screen.environ()["COLUMNS"], screen.environ()["ROWS"]
-            for size in ((10**12, 10**12), (-1, 0), ("x", None), (1e308, True), (80, 24)):
-                told = dict(zip(("width", "height"), size, strict=True))
-                await websocket.send_json(["resize", told])
-            await websocket.send_json(["ping", "still here"])
-            while (await websocket.receive()).type != aiohttp.WSMsgType.TEXT:
-                pass
-            return columns, screen.is_running()
-
-    assert asyncio.run(asyncio.wait_for(resize(), PATIENCE_S)) == (("1000", "1"), True)
-
-
 @pytest.mark.skipif(bool(MISSING), reason=MISSING or "there is one")
 def test_a_browser_shows_the_monitor_and_its_keys_work(run, serve, tmp_path):
     _, url = serve(run.id)
@@ -321,7 +260,6 @@ def test_a_browser_shows_the_monitor_and_its_keys_work(run, serve, tmp_path):
             await page.wait_for_text("episode/return")
             assert await page.value("document.querySelector('.xterm') !== null")
             await page.picture(tmp_path / "before.png")
-            await page.value("document.querySelector('.xterm-helper-textarea').focus()")
             await page.press("?")
             await page.wait_for_text("this help")
             await page.press("q")

@@ -135,9 +135,8 @@ def test_a_block_replayed_several_times_does_what_the_processor_does(algorithm):
     assert [x["updates/count"] for x in expected] == [0, 0, 64, 128, 192, 256, 320]
 
 
-@pytest.mark.parametrize("algorithm", RUNS)
-def test_the_size_of_a_block_changes_no_bit_of_the_state(algorithm, monkeypatch):
-    config, runs = config_of(algorithm), []
+def test_the_size_of_a_block_changes_no_bit_of_the_state(monkeypatch):
+    config, runs = config_of("rainbow"), []
     for most in (16, 64):
         monkeypatch.setattr(off_policy, "MOST_UPDATES_IN_GRAPH", most)
         runs.append(gpu_runs.make_run(config, "cuda"))
@@ -167,8 +166,6 @@ def wait_for_event():
 PLANTED = {
     "nothing": lambda: None,
     "an event": wait_for_event,
-    "a stream": lambda: torch.cuda.current_stream().synchronize(),
-    "the device": torch.cuda.synchronize,
     "a number": lambda: torch.ones((), device="cuda").item(),
 }
 

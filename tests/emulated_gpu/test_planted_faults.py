@@ -4,10 +4,7 @@
 |---|---|---|---|---|---|
 | an early .item() | | | x | x | |
 | a fresh tensor in a capture | | x | | x | |
-| a Python number frozen in a graph | | x | | x | |
 | a generator not registered | x | - | | - | - |
-| a host branch | x | - | | - | - |
-| a second stream without a wait | | | x | x | |
 | an allocation in a replay | | | | | x |
 | a rollout handed over too early | | | x | x | |
 | a rollout written before it is handed over | | | x | x | |
@@ -59,20 +56,6 @@ def fresh_tensor_in_capture(patch):
     patch.setattr(Graphs, "counter", lambda self: count(self).as_subclass(Fresh))
 
 
-class Frozen(int):
-    """A count of Python's, whose quotients are on the device."""
-
-    def __add__(self, other):
-        return Frozen(int(self) + other)
-
-    def __truediv__(self, other):
-        return torch.full((), int(self) / other, dtype=torch.float64, device="cuda")
-
-
-def frozen_number(patch):
-    patch.setattr(Graphs, "counter", lambda self: Frozen())
-
-
 def generator_not_registered(patch):
     generator = torch.Generator("cuda").manual_seed(1)
 
@@ -80,26 +63,6 @@ def generator_not_registered(patch):
         return torch.randperm(num_samples, generator=generator, device="cuda")
 
     patch.setattr(CountedOrders, "next", next_order)
-
-
-def host_branch(patch):
-    measure = Graphs._measure
-
-    def measure_if_positive(self, name, metrics):
-        if metrics["loss/value"] > 0:
-            measure(self, name, metrics)
-
-    patch.setattr(Graphs, "_measure", measure_if_positive)
-
-
-def second_stream_without_wait(patch):
-    stage = StagedValues.stage
-
-    def stage_aside(*arguments):
-        with torch.cuda.stream(torch.cuda.Stream()):
-            return stage(*arguments)
-
-    patch.setattr(StagedValues, "stage", stage_aside)
 
 
 def allocation_in_replay(patch):
@@ -153,10 +116,7 @@ STAGED, OVERLAPPING = SUBJECTS["staged metrics"], SUBJECTS["overlapping rollouts
 FAULTS = {
     "an early .item()": (early_item, STAGED),
     "a fresh tensor in a capture": (fresh_tensor_in_capture, SCHEDULED),
-    "a Python number frozen in a graph": (frozen_number, SCHEDULED),
     "a generator not registered": (generator_not_registered, STAGED),
-    "a host branch": (host_branch, STAGED),
-    "a second stream without a wait": (second_stream_without_wait, STAGED),
     "an allocation in a replay": (allocation_in_replay, STAGED),
     "a rollout handed over too early": (unawaited("_collected"), OVERLAPPING),
     "a rollout written before it is handed over": (unawaited("_handed_over"), OVERLAPPING),

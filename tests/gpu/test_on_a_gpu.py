@@ -179,27 +179,6 @@ def test_two_streams_give_what_one_does_and_graphs_what_runs_as_it_stands(config
     assert torch.equal(weights(capture=True, streams=2, wait=True), expected)
 
 
-@pytest.mark.long_rehearsal
-def test_collecting_ahead_is_the_loop_that_acts_one_update_late(config):
-    """Of which the processor's tests have the details: here the plain loop is on the GPU too."""
-    found, plain = (device_experiment(config(f"overlap={on}"), CUDA) for on in ("true", "false"))
-    for _ in range(6):
-        list(found.iterate(Stopwatch(), wait=False))
-    list(found.finish())
-    policy = plain.policy
-    acting = {name: x.clone() for name, x in policy.state_dict().items()}
-    with plain.executor.prepared():
-        for _ in range(6):
-            current = {name: x.clone() for name, x in policy.state_dict().items()}
-            policy.load_state_dict(acting)
-            plain.collect()
-            policy.load_state_dict(current)
-            acting = current
-            plain.learn()
-    torch.cuda.synchronize()
-    assert torch.equal(found.policy.flat_parameters, policy.flat_parameters)
-
-
 @pytest.mark.real_gpu  # torch.compile loads its kernels by NVIDIA's own libcuda
 @pytest.mark.parametrize(
     "overrides", [(), ("policy.memory.kind=lstm", "policy.memory.horizon=16")], ids=["", "memory"]
@@ -253,37 +232,6 @@ def test_replayed_iterations_from_replay_are_those_without_a_graph(env, algorith
     replayed, eager = with_and_without_a_graph(config)
     assert (replayed.policy.flat_parameters == eager.policy.flat_parameters).all()
     assert int(replayed.algorithm.num_updates) == 16 * 5
-
-
-@pytest.mark.long_rehearsal
-def test_replayed_iterations_of_agents_are_those_without_a_graph():
-    config = make_config(
-        {
-            "env": "marine_nav", "algorithm": "ac_iqn", "device": "cuda", "num_envs": 64,
-            "rollout_steps": 4, "total_env_steps": 1280 * 8, "replay": {"capacity": 8192},
-            "marine_nav": {"curriculum": [
-                {"until_env_steps": 3000, "num_robots": 3, "min_goal_distance_m": 30}
-            ]},
-            "ac_iqn": {
-                "warmup_env_steps": 1024, "batch_size": 128, "updates_per_env_step": 0.0125,
-            },
-        }
-    )  # fmt: skip
-    replayed, eager = with_and_without_a_graph(config)
-    assert (replayed.policy.flat_parameters == eager.policy.flat_parameters).all()
-    assert replayed.env_steps == eager.env_steps < 6 * 1280
-    assert int(replayed.algorithm.num_updates) == int(eager.algorithm.num_updates) > 0
-
-
-@pytest.mark.long_rehearsal
-def test_the_same_seed_gives_the_same_run(config):
-    weights = []
-    for _ in range(2):
-        experiment = device_experiment(config(), CUDA)
-        for _ in range(20):
-            list(experiment.iterate(Stopwatch(), wait=True))
-        weights.append(experiment.policy.flat_parameters.clone())
-    assert (weights[0] == weights[1]).all()
 
 
 @pytest.mark.long_rehearsal

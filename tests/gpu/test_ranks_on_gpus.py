@@ -30,17 +30,3 @@ def test_two_gpus_learn_what_one_learns(tmp_path):
     alone, together = found
     for name, parameters in alone.items():
         torch.testing.assert_close(together[name], parameters, rtol=0, atol=1e-5)
-
-
-@pytest.mark.long_rehearsal
-def test_a_run_on_two_gpus_goes_on_with_one(tmp_path):
-    settings = ("--device", "cuda", "--set", "num_envs=64", "--set", "rollout_steps=32")
-    command = training(
-        "cart_pole_ppo", "--name", "both", *settings, "--set", "total_env_steps=4096"
-    )
-    with started([command] * 2, tmp_path) as processes:
-        assert wait_for_all(processes) == [0, 0], said(tmp_path, 1)
-    more = training("--resume", "both", "--set", "total_env_steps=8192")
-    with started([more], tmp_path) as processes:
-        assert wait_for_all(processes) == [0], said(tmp_path, 0)
-    assert latest_checkpoint(find_run("both").checkpoint_folder).iteration == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from dataclasses import replace
 
 import pytest
@@ -30,67 +29,37 @@ from operant.monitor.runs.list.runs_poller import Machine, RunsView
 from operant.monitor.runs.machine.gpu_load import NUM_SAMPLES
 from operant.monitor.runs.machine.tuning_advice import MORE_ENVS, Knobs
 from operant.monitor.runs.reading.alerts import Alert
-from operant.monitor.runs.reading.run_poller import RunPoller
 from operant.monitor.runs.reading.run_source import Looked
 from operant.monitor.screens.help_screen import HelpScreen
-from operant.monitor.screens.run_screen import RunScreen
+from operant.monitor.screens.run_screen import NoticeLine, RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.chart_grid import ChartGrid
-from operant.monitor.widgets.console_panel import ConsolePanel
 from operant.monitor.widgets.drawing import Drawing
 from operant.monitor.widgets.events_panel import EventsPanel
 from operant.monitor.widgets.pane import Pane
-from operant.monitor.widgets.run_head import NoticeLine
 from operant.monitor.widgets.runs_table import RunsTable
 from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared.runs.run_folder import Run
 
 
 @pytest.mark.pilot
-async def test_a_run_shows_its_numbers_charts_phases_and_events():
+async def test_a_run_shows_its_charts_and_keys_walk_among_them():
     app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "● running", "1.23M", "60.0%", "1m 20s left"))
         text = screen_text(app)
-        for name in ("episode/return", "loss/policy", "loss/value", "speed/env_steps_per_s"):
-            assert name in text
-        assert "collect" in text
-        assert "the disk is" in text
-
-
-@pytest.mark.pilot
-async def test_arrows_select_charts_and_scroll_to_them():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
+        for words in ("episode/return", "loss/policy", "speed/env_steps_per_s", "the disk is"):
+            assert words in text
         grid = app.screen.query_one(ChartGrid)
         for key, selected in [("right", 1), ("down", 3), ("left", 2), ("up", 0), ("left", 0)]:
             await pilot.press(key)
             assert grid.selected == selected
-        await pilot.press("end")
+        await pilot.press("right", "down", "down", "down", "down")  # the last row is short
         assert grid.selected == len(grid.board.metrics) - 1 == 6
         await until(pilot, shows(pilot, "policy/approx_kl"))
         assert "episode/return" not in screen_text(app)
-        await pilot.press("home")
-        assert grid.selected == 0
-
-
-async def test_down_reaches_the_last_chart_of_a_short_row():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        grid = app.screen.query_one(ChartGrid)
-        await pilot.press("right", "down", "down", "down", "down")
-        assert grid.selected == 6
-
-
-@pytest.mark.pilot
-async def test_enter_enlarges_a_chart_arrows_walk_on_and_escape_makes_it_small():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("enter")
+        await pilot.press("home", "enter")
         await until(pilot, lambda: "loss/policy" not in screen_text(app))
         assert "where the time goes" not in screen_text(app)
         await pilot.press("right")
@@ -98,13 +67,6 @@ async def test_enter_enlarges_a_chart_arrows_walk_on_and_escape_makes_it_small()
         assert "episode/return" not in screen_text(app)
         await pilot.press("escape")
         await until(pilot, shows(pilot, "episode/return", "where the time goes"))
-        assert isinstance(app.screen, RunScreen)
-
-
-async def test_tab_goes_round_the_panes():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "where the time goes"))
         focused = []
         for _ in range(3):
             focused.append(type(app.focused))
@@ -113,6 +75,22 @@ async def test_tab_goes_round_the_panes():
         assert isinstance(app.focused, ChartGrid)
         await pilot.press("shift+tab")
         assert isinstance(app.focused, EventsPanel)
+
+
+async def test_clicks_select_and_enlarge():
+    app = watching()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        grid = app.screen.query_one(ChartGrid)
+        # The second click on the run in the list enlarges no chart.
+        grid.post_message(events.Click(grid, 5, 2, 0, 0, 1, False, False, False, 5, 2, chain=2))
+        await pilot.pause()
+        assert not grid.is_enlarged
+        await pilot.click(ChartGrid, offset=(50, 9))
+        assert grid.selected == 3
+        await pilot.click(ChartGrid, offset=(5, 2), times=2)
+        assert grid.selected == 0
+        assert grid.is_enlarged
 
 
 @pytest.mark.pilot
@@ -145,41 +123,32 @@ async def test_events_scroll_back_and_follow_again_at_the_end():
         await until(pilot, shows(pilot, "event 59."))
 
 
-@pytest.mark.parametrize(
-    ("view", "words"),
-    [
-        (make_view("stalled", age_s=75.0), ["◐ stalled", "published nothing for 1m 15s"]),
-        (make_view("crashed", "gone without a last word"), ["✗ crashed", "without a last word"]),
-        (make_view("failed", "FloatingPointError: nan"), ["! failed", "FloatingPointError: nan"]),
-        (make_view("finished"), ["✓ finished", "ran 20s"]),
-        (make_view("stopped", "Ctrl-C"), ["■ stopped", "Ctrl-C"]),
-        (silent_view(), ["◌ starting", "waiting for its page"]),
-        (silent_view("starting", True), ["◌ starting", "waiting for its first numbers"]),
-        (silent_view("/p: not an operant page", True), ["● running", "not an operant page"]),
-    ],
-)
-async def test_every_state_is_said_and_the_screen_stays_usable(view, words):
-    app = watching(view)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, *words))
-        await pilot.press("tab", "enter", "escape", "right", "enter", "escape")
-        await pilot.press("question_mark")
-        await until(pilot, shows(pilot, "everywhere"))
-        await pilot.press("escape", "escape")
-        await until(pilot, lambda: isinstance(app.screen, RunsScreen))
+STATES = [
+    (make_view(), ["● running"]),
+    (make_view("stalled", age_s=75.0), ["◐ stalled", "published nothing for 1m 15s"]),
+    (make_view("crashed", "gone without a last word"), ["✗ crashed", "without a last word"]),
+    (make_view("finished"), ["✓ finished", "ran 20s"]),
+    (make_view("stopped", "Ctrl-C"), ["■ stopped", "Ctrl-C"]),
+    (silent_view(), ["◌ starting", "waiting for its page"]),
+    (silent_view("starting", True), ["◌ starting", "waiting for its first numbers"]),
+    (silent_view("/p: not an operant page", True), ["● running", "not an operant page"]),
+    (make_view(num_rows=300), ["● running", "iteration 300"]),
+]
 
 
-async def test_a_state_that_changes_changes_the_screen():
+async def test_every_state_is_said_as_it_comes_and_the_screen_stays_usable():
     source = StillRun(make_view())
     app = MonitorApp(source.run, run_source=lambda _: source)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "● running"))
-        assert not app.screen.query_one(NoticeLine).display
-        source.view = make_view("crashed", "the process is gone")
-        await until(pilot, shows(pilot, "✗ crashed", "the process is gone"))
-        source.view = make_view(num_rows=300)
-        await until(pilot, shows(pilot, "● running", "iteration 300"))
-        assert not app.screen.query_one(NoticeLine).display
+        for source.view, words in STATES:
+            await until(pilot, shows(pilot, *words))
+            is_well = source.view.status.state in ("running", "finished") and source.view.publish
+            assert app.screen.query_one(NoticeLine).display != bool(is_well)
+            await pilot.press("tab", "enter", "escape", "right", "enter", "escape")
+            await pilot.press("question_mark")
+            await until(pilot, shows(pilot, "everywhere"))
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, RunScreen))
 
 
 @pytest.mark.pilot
@@ -198,9 +167,9 @@ async def test_a_real_run_is_watched_from_start_to_end(make_session):
 
 
 @pytest.mark.pilot
-async def test_enter_opens_the_selected_run_and_escape_returns_to_it():
+async def test_the_list_and_its_runs_lead_to_each_other():
     app = choosing()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "7 runs", "✗ crashed", "! failed", "◌ starting"))
         table = app.screen.query_one(RunsTable)
         await pilot.press("down", "down", "down", "up")
@@ -208,25 +177,29 @@ async def test_enter_opens_the_selected_run_and_escape_returns_to_it():
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         await until(pilot, shows(pilot, "episode/return"))
+        screen = app.screen
+        # Textual keeps the caches of widgets that are gone: a day of looks would fill them.
+        drawings = list(screen.query(Drawing))
+        assert any(drawing._styles_cache._cache for drawing in drawings)
         await pilot.press("backspace")
-        await until(pilot, lambda: isinstance(app.screen, RunsScreen))
+        await until(pilot, lambda: not screen.is_running)
+        assert not any(drawing._styles_cache._cache for drawing in [*drawings, screen])
+        assert isinstance(app.screen, RunsScreen)
         assert table.selected == all_states().rows[2].run
-
-
-async def test_the_second_click_on_a_run_in_the_list_enlarges_no_chart():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        grid = app.screen.query_one(ChartGrid)
-        second = events.Click(grid, 5, 2, 0, 0, 1, False, False, False, 5, 2, chain=2)
-        grid.post_message(second)
-        await pilot.pause()
-        assert not grid.is_enlarged
+        await until(pilot, lambda: app._run_source(None).is_closed)
+        await pilot.press("p", "down", "space", "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await until(pilot, lambda: len(app.screen.query_one(ChartGrid).board.runs) == 3)
+        runs = app.screen.query_one(ChartGrid).board.runs
+        assert [run.is_reference for run in runs] == [False, True, False]
+        assert len({run.look for run in runs}) == 3
 
 
 async def test_escape_in_the_list_drops_the_filter_and_then_the_marks():
-    app = choosing()
+    app = watching()
     async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        await pilot.press("escape")
         await until(pilot, shows(pilot, "7 runs", "✗ crashed"))
         await pilot.press("slash", *"crashed", "enter", "space")
         chosen = app.screen.session.comparison.chosen
@@ -236,19 +209,11 @@ async def test_escape_in_the_list_drops_the_filter_and_then_the_marks():
         assert app.screen.session.comparison.chosen == chosen
         await pilot.press("escape")
         assert not app.screen.session.comparison.chosen
-
-
-async def test_escape_leads_from_a_run_opened_directly_to_the_list():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("escape")
-        await until(pilot, shows(pilot, "7 runs"))
         await pilot.press("escape")
         assert isinstance(app.screen, RunsScreen)
 
 
-async def test_the_selected_run_stays_selected_when_others_come_and_go():
+async def test_the_list_follows_runs_and_machines_that_come_and_go():
     rows = all_states().rows
     source = StillRuns(RunsView(rows[2:], True))
     app = MonitorApp(runs_source=source)
@@ -262,59 +227,28 @@ async def test_the_selected_run_stays_selected_when_others_come_and_go():
         source.view = RunsView((*rows[:3], *rows[4:]), True)
         await until(pilot, shows(pilot, "6 runs"))
         assert table.selected == rows[4].run  # the one that now stands in its place
+        there = tuple(replace(row, host="a") for row in rows)
+        silent = Machine("b", "cannot reach b: refused; trying again")
+        source.view = RunsView(there, True, machines=(Machine("a"), silent))
+        await until(pilot, shows(pilot, "▲ b: cannot reach b: refused; trying again", "machine"))
+        source.view = RunsView(there, True, machines=(Machine("a"), Machine("b")))
+        await until(pilot, lambda: "refused" not in screen_text(app))
 
 
 @pytest.mark.pilot
-async def test_no_runs_yet_is_said_in_plain_words():
+async def test_no_runs_yet_is_said_in_plain_words_until_there_is_one(make_session):
     app = MonitorApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "There are no runs yet.", "operant train"))
         await pilot.press("down", "enter", "escape")
         assert isinstance(app.screen, RunsScreen)
-
-
-async def test_machines_that_do_not_answer_have_a_line_each_and_go_when_they_do():
-    rows = tuple(replace(row, host="a") for row in all_states().rows)
-    silent = Machine("b", "cannot reach b: refused; trying again")
-    app = choosing(RunsView(rows, True, machines=(Machine("a"), silent)))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "▲ b: cannot reach b: refused; trying again", "machine"))
-        app._runs_source.view = RunsView(rows, True, machines=(Machine("a"), Machine("b")))
-        await until(pilot, lambda: "refused" not in screen_text(app))
-
-
-@pytest.mark.pilot
-async def test_a_new_run_appears_in_the_list(make_session):
-    app = MonitorApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "There are no runs yet."))
         make_session("fresh")
         await until(pilot, shows(pilot, "fresh", "1 run"))
 
 
-@pytest.mark.parametrize("make_app", [watching, choosing])
-async def test_the_help_lists_every_key(make_app):
-    app = make_app()
-    async with app.run_test(size=(80, 100)) as pilot:
-        await until(pilot, lambda: app.focused is not None)
-        bindings = {
-            (binding.key, binding.description)
-            for node in (app, app.screen, *app.screen.query(Drawing))
-            for binding in node._bindings.key_to_bindings.values()
-            for binding in binding
-        }
-        await pilot.press("question_mark")
-        await until(pilot, shows(pilot, "everywhere"))
-        assert isinstance(app.screen, HelpScreen)
-        text = screen_text(app)
-        assert len(bindings) > 8
-        for _, description in bindings:
-            assert all(line in text for line in textwrap.wrap(description, 54))
-
-
 @pytest.mark.pilot
 async def test_q_quits_from_everywhere():
-    for keys in (["q"], ["question_mark", "ctrl+c"], ["enter", "q"], ["ctrl+c"]):
+    for keys in (["q"], ["question_mark", "ctrl+c"]):
         app = watching()
         async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, shows(pilot, "episode/return"))
@@ -323,18 +257,18 @@ async def test_q_quits_from_everywhere():
         assert app.return_code == 0
 
 
-@pytest.mark.parametrize("size", [(200, 60), (120, 40), (60, 18), (40, 12), (20, 6), (5, 3)])
-async def test_it_draws_at_every_size_and_after_resizing(size):
+async def test_it_draws_at_every_size_and_after_resizing():
     app = watching(make_view("stalled", age_s=30.0))
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
-        await pilot.resize_terminal(*size)
-        await until(pilot, lambda: app.size == size)
-        lines = screen_text(app).split("\n")
-        assert {len(line) for line in lines} == {size[0]}
-        if size[0] >= 40:
-            assert "q quit" in lines[-1]
-            assert "stalled" in lines[0]
+        for size in [(200, 60), (60, 18), (40, 12), (20, 6), (5, 3)]:
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda size=size: app.size == size)
+            lines = screen_text(app).split("\n")
+            assert {len(line) for line in lines} == {size[0]}
+            if size[0] >= 40:
+                assert "q quit" in lines[-1]
+                assert "stalled" in lines[0]
 
 
 @pytest.mark.parametrize("size", [(1000, 1), (20, 3)])
@@ -355,60 +289,22 @@ async def test_it_starts_in_a_terminal_without_room(make_app, size):
                 await until(pilot, lambda: app.screen is before)
 
 
-async def test_leaving_a_run_lets_go_of_its_page():
-    source = StillRun(make_view())
-    app = MonitorApp(source.run, run_source=lambda _: source, runs_source=StillRuns(all_states()))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("escape")
-        await until(pilot, lambda: source.is_closed)
-
-
-async def test_what_a_screen_drew_goes_with_it():
-    """Textual keeps the caches of widgets that are gone: a day of looks would fill them."""
-    app = choosing()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "7 runs"))
-        await pilot.press("enter")
-        await until(pilot, shows(pilot, "episode/return"))
-        screen = app.screen
-        drawings = list(screen.query(Drawing))
-        assert any(drawing._styles_cache._cache for drawing in drawings)
-        await pilot.press("escape")
-        await until(pilot, lambda: not screen.is_running)
-        assert not any(drawing._styles_cache._cache for drawing in [*drawings, screen])
-
-
-async def test_clicks_select_and_enlarge():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        grid = app.screen.query_one(ChartGrid)
-        await pilot.click(ChartGrid, offset=(50, 9))
-        assert grid.selected == 3
-        await pilot.click(ChartGrid, offset=(5, 2), times=2)
-        assert grid.selected == 0
-        assert grid.is_enlarged
-
-
 def test_the_monitor_needs_none_of_the_trainers_libraries():
     code = (
         "import sys, operant.monitor.app\n"
-        "heavy = {'torch', 'numba', 'pydantic', 'pandas', 'gymnasium', 'operant.trainer'}\n"
+        "heavy = {'torch', 'numba', 'pydantic', 'pandas', 'gymnasium', 'optuna',"
+        " 'operant.trainer'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_poller_is_what_reads_pages():
-    assert MonitorApp()._run_source is RunPoller
-
-
-async def test_zoom_cursor_and_smoothing_change_all_charts_and_zero_undoes_them():
+async def test_charts_are_zoomed_by_keys_and_by_the_mouse_and_0_undoes_it():
     app = watching()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "episode/return", "488.1"))
+        grid = app.screen.query_one(ChartGrid)
         await pilot.press("z", "z", "s", "comma", "less_than_sign", "y")
         await until(
             pilot, shows(pilot, "zoomed, following", "smoothed 0.2%", "episode/return log y")
@@ -416,28 +312,20 @@ async def test_zoom_cursor_and_smoothing_change_all_charts_and_zero_undoes_them(
         assert "488.1" not in screen_text(app).partition("episode/return")[2].partition("\n")[0]
         await pilot.press("0")
         await until(pilot, lambda: "zoomed" not in screen_text(app))
-
-
-async def test_dragging_over_a_chart_shows_that_part_and_ctrl_with_the_wheel_zooms():
-    app = watching()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        grid = app.screen.query_one(ChartGrid)
+        # A drag shows what it selects while it goes on, and then that part.
         await pilot.mouse_down(ChartGrid, offset=(12, 4))
+        assert "░" not in screen_text(app)
+        await pilot.hover(ChartGrid, offset=(24, 4))
+        await until(pilot, shows(pilot, "░░░░"))
         await pilot.mouse_up(ChartGrid, offset=(24, 4))
+        await until(pilot, lambda: "░" not in screen_text(app))
         low, high = grid.options.window.shown(grid.board.whole)
         assert 0 < low < high < grid.board.whole[1]
         await pilot.press("0")
         await pilot.click(ChartGrid, offset=(20, 4))
         assert low < grid.options.cursor < high
-
-
-async def test_a_drag_moves_a_zoomed_part_and_a_double_click_shows_all_again():
-    app = watching()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        grid = app.screen.query_one(ChartGrid)
-        await pilot.press("z", "z")
+        # A drag moves a zoomed part, and a double click shows all again.
+        await pilot.press("0", "z", "z")
         low, high = grid.options.window.shown(grid.board.whole)
         await pilot.mouse_down(ChartGrid, offset=(12, 4))
         await pilot.hover(ChartGrid, offset=(24, 4))
@@ -448,13 +336,7 @@ async def test_a_drag_moves_a_zoomed_part_and_a_double_click_shows_all_again():
         await pilot.click(ChartGrid, offset=(20, 4), times=2)
         assert grid.options.window == XWindow()
         assert not grid.is_enlarged
-
-
-async def test_the_wheel_zooms_at_the_mouse_on_an_enlarged_chart_alone():
-    app = watching()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        grid = app.screen.query_one(ChartGrid)
+        # The wheel zooms at the mouse on an enlarged chart alone.
         wheel = events.MouseScrollUp(grid, 60, 10, 0, 0, 0, False, False, False)
         grid.on_mouse_scroll_up(wheel)
         assert grid.options.window == XWindow()
@@ -464,24 +346,15 @@ async def test_the_wheel_zooms_at_the_mouse_on_an_enlarged_chart_alone():
         assert grid.board.whole[0] < low < high < grid.board.whole[1]
 
 
-async def test_a_drag_shows_what_it_selects_while_it_goes_on():
-    app = watching()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        await pilot.mouse_down(ChartGrid, offset=(12, 4))
-        assert "░" not in screen_text(app)
-        await pilot.hover(ChartGrid, offset=(24, 4))
-        await until(pilot, shows(pilot, "░░░░"))
-        await pilot.mouse_up(ChartGrid, offset=(24, 4))
-        await until(pilot, lambda: "░" not in screen_text(app))
-
-
 async def test_0_undoes_what_was_done_to_charts_then_to_panes_wherever_the_keys_go():
     app = watching()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "episode/return", "events"))
         grid = app.screen.query_one(ChartGrid)
-        await pilot.press("z", "s", "y", "f", "3", "tab")
+        await pilot.press("d")
+        await until(pilot, notifies(app, "there is no reference"))
+        assert not grid.options.shows_difference
+        await pilot.press("z", "s", "y", "f", "3", "3", "tab")
         assert grid.options.log_y == grid.options.full_y == {"episode/return"}
         assert not app.screen.query_one(EventsPanel).display
         await pilot.press("0")
@@ -532,29 +405,35 @@ async def test_slash_finds_charts_and_lines_of_events():
 
 
 @pytest.mark.pilot
-async def test_digits_show_and_hide_panes_and_the_choice_is_kept(tmp_path):
+async def test_a_digit_goes_to_its_pane_there_it_hides_it_and_the_choice_is_kept(tmp_path):
     path = tmp_path / "monitor.toml"
-    source = StillRun(make_view())
-    for hidden in (False, True):
-        app = MonitorApp(source.run, run_source=lambda _: source, settings_path=path)
-        async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, shows(pilot, "episode/return"))
-            await until(pilot, lambda h=hidden: ("where the time" in screen_text(pilot.app)) != h)
-            if not hidden:
-                await pilot.press("2")
-                await until(pilot, lambda: "where the time" not in screen_text(pilot.app))
-
-
-async def test_a_digit_of_a_pane_that_had_no_room_shows_it():
     source = StillRun(replace(make_view(), console=("12:00:00.000 printed",)))
-    app = MonitorApp(source.run, run_source=lambda _: source)
+
+    def shown():
+        panes = [str(pane.id) for pane in app.screen.query(Pane) if pane.display]
+        return panes, str(app.focused.id)
+
+    app = MonitorApp(source.run, run_source=lambda _: source, settings_path=path)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "where the time"))
-        assert "printed" not in screen_text(app)
-        await pilot.press("5")
-        await until(pilot, shows(pilot, "printed"))
-        await pilot.press("5")
-        await until(pilot, lambda: "printed" not in screen_text(app))
+        await until(pilot, shows(pilot, "episode/return", "where the time"))
+        await pilot.press("1")
+        await until(pilot, lambda: shown() == (["time", "events"], "time"))
+        await pilot.press("1")
+        await until(pilot, lambda: shown() == (["charts", "time", "events"], "charts"))
+        await pilot.press("5")  # had no room
+        await until(pilot, lambda: shown() == (["charts", "events", "console"], "console"))
+        await pilot.press("enter", "3")  # an enlarged pane makes way
+        await until(pilot, lambda: shown() == (["charts", "events", "console"], "events"))
+        await pilot.press("3", "5", "5", "1")
+        await until(pilot, lambda: shown() == (["time"], "time"))
+        await pilot.press("2")
+        await until(pilot, lambda: shown() == (["charts"], "charts"))
+        await pilot.press("1")
+        await until(pilot, notifies(app, "one pane always stays"))
+    app = MonitorApp(source.run, run_source=lambda _: source, settings_path=path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, shows(pilot, "episode/return"))
+        assert shown()[0] == ["charts"]
 
 
 async def test_a_digit_of_a_pane_that_cannot_be_shown_says_why():
@@ -575,7 +454,6 @@ async def test_the_last_row_has_the_keys_of_the_pane_that_has_the_focus():
     async with app.run_test(size=(160, 40)) as pilot:
         await until(pilot, shows(pilot, "z zoom", "s smooth"))
         await pilot.press("5")
-        app.screen.query_one(ConsolePanel).focus()
         await until(pilot, shows(pilot, "w wrap", "f fold"))
         assert "z zoom" not in screen_text(app)
 
@@ -621,22 +499,10 @@ async def test_the_slider_goes_back_in_time_and_plays():
         await until(pilot, shows(pilot, "iteration 200"))
 
 
-async def test_marked_runs_are_drawn_beside_the_open_one_with_the_difference():
-    app = choosing()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "7 runs"))
-        await pilot.press("p", "down", "space", "down", "enter")
-        await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        await until(pilot, lambda: len(app.screen.query_one(ChartGrid).board.runs) == 3)
-        runs = app.screen.query_one(ChartGrid).board.runs
-        assert [run.is_reference for run in runs] == [False, True, False]
-        assert len({run.look for run in runs}) == 3
-
-
 @pytest.mark.pilot
 async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
     app = choosing()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(120, 24)) as pilot:
         await until(pilot, shows(pilot, "7 runs"))
         await pilot.press("slash", *"state:crashed", "enter")
         await until(pilot, shows(pilot, "1 of 7 runs"))
@@ -647,27 +513,22 @@ async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
         assert "stalled" not in screen_text(app)
         await pilot.press("escape")
         await until(pilot, shows(pilot, "stalled"))
-        await pilot.press("s", "enter")
-        await until(pilot, shows(pilot, "state↓"))
-        await pilot.click(RunsTable, offset=(45, 0))
-        await until(pilot, lambda: app.session.settings.order != "state")
-
-
-async def test_a_part_of_a_name_sorts_the_list_by_any_metric():
-    app = choosing()
-    async with app.run_test(size=(120, 24)) as pilot:
-        await until(pilot, shows(pilot, "7 runs"))
         await pilot.press("s", *"nothing")
         await until(pilot, shows(pilot, "nothing has a name like that"))
         await pilot.press("enter", "escape")
         await until(pilot, lambda: "sort by" not in screen_text(app))
         assert app.session.settings.order == "newest"
-        await pilot.press("s", *"retu", "enter")
-        await until(pilot, shows(pilot, "return↓"))
-        await pilot.press("s", *"retu", "enter")
-        await until(pilot, shows(pilot, "return↑"))
+        for arrow in "↓↑":
+            await pilot.press("s", *"retu", "enter")
+            await until(pilot, shows(pilot, f"return{arrow}"))
         await pilot.press("s", "down", "enter")  # after the next column come all others
         await until(pilot, lambda: app.session.settings.order == "newest")
+        await pilot.click(RunsTable, offset=(45, 0))
+        await until(pilot, lambda: app.session.settings.order != "newest")
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert "filter by words and values" in titles
+        assert not any(title.startswith(("select", "a page")) for title in titles)
+        assert len(set(titles)) == len(titles)
 
 
 async def test_requests_ask_first_and_no_is_the_easy_answer(monkeypatch):
@@ -701,9 +562,8 @@ async def test_readonly_has_no_key_for_requests(monkeypatch):
         assert "ask the trainer" not in screen_text(app)
 
 
-async def test_the_list_of_keys_goes_by_pages_where_it_does_not_fit():
-    source = StillRun(make_view())
-    app = MonitorApp(source.run, run_source=lambda _: source)
+async def test_the_list_of_keys_goes_by_pages_and_is_searched_by_what_is_typed():
+    app = watching()
     async with app.run_test(size=(60, 18)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
         await pilot.press("question_mark")
@@ -713,15 +573,13 @@ async def test_the_list_of_keys_goes_by_pages_where_it_does_not_fit():
         await until(pilot, lambda: screen_text(app) != top)
         await pilot.press("pageup")
         await until(pilot, lambda: screen_text(app) == top)
-
-
-async def test_a_difference_to_no_reference_is_told():
-    source = StillRun(make_view())
-    app = MonitorApp(source.run, run_source=lambda _: source)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("d")
-        await until(pilot, notifies(app, "no reference"))
+        await pilot.press(*"smooth")
+        await until(pilot, shows(pilot, "smooth more, and not at all"))
+        assert "quit" not in screen_text(app)
+        await pilot.press("x", "x")
+        await until(pilot, shows(pilot, "no key does that"))
+        await pilot.press("question_mark")
+        await until(pilot, lambda: not isinstance(app.screen, HelpScreen))
 
 
 async def test_the_bell_rings_at_new_alerts_only_where_it_is_wanted(monkeypatch):
@@ -742,16 +600,6 @@ async def test_the_bell_rings_at_new_alerts_only_where_it_is_wanted(monkeypatch)
         assert rung == [True, True]
 
 
-@pytest.mark.parametrize("theme", THEMES)
-async def test_every_theme_can_be_worn(theme):
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        while app.session.palette_name != theme:
-            await pilot.press("t")
-        await until(pilot, shows(pilot, "episode/return"))
-
-
 async def test_no_color_leaves_out_every_colour(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     app = watching()
@@ -761,47 +609,22 @@ async def test_no_color_leaves_out_every_colour(monkeypatch):
         assert app.no_color
 
 
-async def test_the_palette_finds_commands_by_name():
+async def test_themes_go_round_and_the_palette_finds_commands_by_name():
     app = watching()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
+        worn = []
+        for _ in THEMES:
+            worn.append(app.session.palette_name)
+            await pilot.press("t")
+            await until(pilot, shows(pilot, "episode/return"))
+        assert set(worn) == set(THEMES)
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert {"zoom in", "zoom out"} <= set(titles)  # which share a line of the help
         await pilot.press("ctrl+p", *"theme: contrast")
         await until(pilot, shows(pilot, "theme: contrast"))
         await pilot.press("enter")
         await until(pilot, lambda: app.session.palette_name == "contrast")
-
-
-async def test_the_palette_has_each_command_once():
-    app = choosing()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "7 runs"))
-        titles = [command.title for command in app.get_system_commands(app.screen)]
-        assert "filter by words and values" in titles
-        assert not any(title.startswith(("select", "a page")) for title in titles)
-        assert len(set(titles)) == len(titles)
-
-
-async def test_the_palette_names_actions_that_share_a_line_of_the_help():
-    app = watching()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        titles = [command.title for command in app.get_system_commands(app.screen)]
-        assert {"zoom in", "zoom out"} <= set(titles)
-        await pilot.press("ctrl+p", *"zoom in")
-        await until(pilot, shows(pilot, "zoom in", "key z"))
-
-
-async def test_what_is_typed_in_the_help_searches_the_keys():
-    app = watching()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        await pilot.press("question_mark", *"smooth")
-        await until(pilot, lambda: "quit" not in screen_text(app))
-        assert "smooth more, and not at all" in screen_text(app)
-        await pilot.press("x", "x")
-        await until(pilot, shows(pilot, "no key does that"))
-        await pilot.press("question_mark")
-        await until(pilot, lambda: not isinstance(app.screen, HelpScreen))
 
 
 async def test_looks_that_come_faster_than_they_are_drawn_are_passed_over(monkeypatch):

@@ -14,7 +14,6 @@ from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.widgets.chart_grid import ChartGrid
 from operant.monitor.widgets.events_panel import EventsPanel
 from operant.monitor.widgets.key_line import KeyLine
-from operant.monitor.widgets.time_slider import TimeSlider
 from operant.shared import Metric
 
 
@@ -64,7 +63,7 @@ async def test_charts_are_hidden_pinned_and_remembered(tmp_path):
                 assert "episode/return" in [metric.name for metric in grid.board.metrics]
 
 
-async def test_a_bad_expression_is_said_and_escape_drops_a_filter_before_it_leaves():
+async def test_charts_are_searched_and_stand_in_as_many_columns_as_m_says():
     app = watching()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "loss/value"))
@@ -80,13 +79,6 @@ async def test_a_bad_expression_is_said_and_escape_drops_a_filter_before_it_leav
         await pilot.press("escape")
         assert len(grid.board.metrics) == 7
         assert isinstance(app.screen, RunScreen)
-
-
-async def test_columns_by_key_go_round_from_the_most_to_one():
-    app = watching()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "loss/value"))
-        grid = app.screen.query_one(ChartGrid)
         before = grid.layout_of_charts().columns
         await pilot.press("m")
         assert grid.layout_of_charts().columns == before + 1
@@ -119,12 +111,3 @@ async def test_keys_and_events_can_be_clicked():
         former = grid.options.x_count
         await pilot.press("a")  # the keys of the last row are those of charts
         await until(pilot, lambda: grid.options.x_count != former)
-
-
-async def test_space_plays_an_ended_run():
-    app = watching(make_view("finished"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "loss/value"))
-        slider = app.screen.query_one(TimeSlider)
-        await pilot.press("space")
-        await until(pilot, lambda: slider.is_playing and slider.share < 1.0)

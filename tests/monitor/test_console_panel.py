@@ -73,7 +73,7 @@ async def test_it_follows_what_comes_and_stands_still_for_a_reader(app, source):
         await until(pilot, shows(pilot, "line 299."))
 
 
-async def test_a_selected_line_takes_the_cursor_of_the_charts_along(app):
+async def test_the_selected_line_and_the_cursor_of_the_charts_go_together(app):
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, shows(pilot, "line 199."))
         grid = app.screen.query_one(ChartGrid)
@@ -87,12 +87,9 @@ async def test_a_selected_line_takes_the_cursor_of_the_charts_along(app):
         await pilot.press("full_stop")
         await until(pilot, lambda: grid.options.cursor == 1980)
         assert selected(app) == "line 198."
-
-
-async def test_the_cursor_of_the_charts_takes_the_line_along(app):
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, shows(pilot, "line 199."))
-        grid = app.screen.query_one(ChartGrid)
+        grid.options = replace(grid.options, cursor=None)
+        await until(pilot, lambda: selected(app) == "")
+        grid.focus()
         grid.options = replace(grid.options, cursor=505.0)
         await until(pilot, shows(pilot, "line 50."))
         assert selected(app) == "line 50."
@@ -100,9 +97,12 @@ async def test_the_cursor_of_the_charts_takes_the_line_along(app):
         await until(pilot, lambda: grid.options.cursor > 600)
         row = int(grid.options.cursor / 10)  # of that second
         await until(pilot, lambda: selected(app) == f"line {row}.")
-        grid.options = replace(grid.options, cursor=None)
-        await until(pilot, shows(pilot, "line 199."))
-        assert selected(app) == ""
+        await pilot.click(ConsolePanel, offset=(12, 2))
+        await until(pilot, lambda: selected(app) not in ("", f"line {row}."))
+        at = selected(app)
+        await pilot.resize_terminal(100, 22)
+        await until(pilot, lambda: panel(app).size.height < 10)
+        await until(pilot, shows(pilot, at))
 
 
 async def test_it_stands_still_where_the_last_line_is_a_bar_that_moves(app, source):
@@ -119,16 +119,14 @@ async def test_it_stands_still_where_the_last_line_is_a_bar_that_moves(app, sour
         assert "line 199." in screen_text(app)
 
 
-async def test_a_click_selects(app):
+async def test_a_replay_has_its_moment_and_what_was_found_is_shown_among_the_others(app):
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, shows(pilot, "line 199."))
-        await pilot.click(ConsolePanel, offset=(12, 2))
-        await until(pilot, lambda: selected(app).startswith("line "))
-        assert app.screen.query_one(ChartGrid).options.cursor is not None
-
-
-async def test_a_line_that_was_found_is_shown_among_the_others(app):
-    async with app.run_test(size=(100, 40)) as pilot:
+        # In a replay it is the console of that moment.
+        await pilot.press("r", "pageup", "pageup")
+        await until(pilot, shows(pilot, "in the past", "line 160."))
+        assert "line 199." not in screen_text(app)
+        await pilot.press("end")
         await until(pilot, shows(pilot, "line 199."))
         panel(app).focus()
         await pilot.press("slash", *"LINE 143", "enter")
@@ -152,31 +150,7 @@ async def test_tracebacks_fold_and_long_lines_wrap(app, source):
         await pilot.press("w")
         await until(pilot, lambda: screen_text(app).count("yyyyyyyyyy") > 2)
         assert screen_text(app).count("y") >= 200
-
-
-async def test_a_selected_line_stays_in_view_when_the_terminal_changes(app):
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, shows(pilot, "line 199."))
-        panel(app).focus()
-        await pilot.press(*["comma"] * 9)
-        await until(pilot, lambda: selected(app) == "line 191.")
-        await pilot.resize_terminal(100, 22)
-        await until(pilot, lambda: panel(app).size.height < 10)
-        await until(pilot, shows(pilot, "line 191."))
-
-
-async def test_in_a_replay_it_is_the_console_of_that_moment(app):
-    async with app.run_test(size=(100, 40)) as pilot:
-        await until(pilot, shows(pilot, "line 199."))
-        await pilot.press("r", "pageup", "pageup")
-        await until(pilot, shows(pilot, "in the past", "line 160."))
-        assert "line 199." not in screen_text(app)
-
-
-async def test_without_a_console_it_says_how_to_have_one(app, source):
-    source.view = replace(source.view, console=())
-    async with app.run_test(size=(100, 40)) as pilot:
+        source.view = replace(source.view, console=())
         await until(pilot, shows(pilot, "operant.init(console=True) keeps it"))
-        panel(app).focus()
         await pilot.press("comma", "full_stop", "pageup", "end", "w", "f")
         assert selected(app) == ""

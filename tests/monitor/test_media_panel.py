@@ -70,85 +70,57 @@ def colours(panel: MediaPanel) -> set[str]:
 
 
 async def test_the_newest_picture_is_shown_and_earlier_ones_on_request(run):
-    for step in (10, 20, 30):
-        run.log(step, level=step)
     async with app_of(run).run_test(size=SIZE) as pilot:
-        await until(pilot, shows(pilot, "images/shot", "step 30", "3 of 3"))
-        panel = await focus(pilot)
+        await until(pilot, shows(pilot, "episode/return"))
+        panel = pilot.app.screen.query_one(MediaPanel)
+        assert not panel.display  # until there is a file
+        run.folder.write("images", "shot", 0, ".png", b"\x89PNG\x1b[2J broken")
+        await until(pilot, shows(pilot, "cannot be drawn"))
+        for step in (10, 20, 30):
+            run.log(step, level=step)
+        await until(pilot, shows(pilot, "images/shot", "step 30", "4 of 4"))
+        await focus(pilot)
         await until(pilot, lambda: colours(panel) == {"#1c1c1c on #1c1c1c"})  # 30, in steps of 8
         await pilot.press("left")
-        await until(pilot, shows(pilot, "step 20", "2 of 3"))
+        await until(pilot, shows(pilot, "step 20", "3 of 4"))
         await until(pilot, lambda: colours(panel) == {"#141414 on #141414"})
         run.log(40)  # which does not take away what somebody looks at
-        await until(pilot, shows(pilot, "step 20", "2 of 4"))
+        await until(pilot, shows(pilot, "step 20", "3 of 5"))
         await pilot.press("end")
-        await until(pilot, shows(pilot, "step 40", "4 of 4"))
-        run.log(50)
-        await until(pilot, shows(pilot, "step 50", "5 of 5"))
-        await pilot.press("home", "left")
-        await until(pilot, shows(pilot, "step 10", "1 of 5"))
-
-
-async def test_the_slider_goes_where_it_is_clicked(run):
-    for step in range(11):
-        run.log(step)
-    async with app_of(run).run_test(size=SIZE) as pilot:
-        await until(pilot, shows(pilot, "step 10", "11 of 11"))
-        panel = pilot.app.screen.query_one(MediaPanel)
+        await until(pilot, shows(pilot, "step 40", "5 of 5"))
         await pilot.click(panel, offset=(panel.size.width // 2, panel.size.height - 2))
-        await until(pilot, shows(pilot, "step 5 ", "6 of 11"))
+        await until(pilot, shows(pilot, "step 20 ", "3 of 5"))
+        await pilot.press("home", "left")
+        await until(pilot, shows(pilot, "1 of 5"))
 
 
-async def test_every_name_has_its_turn_and_what_is_drawn_comes_first(run):
+async def test_every_name_has_its_turn_and_a_table_is_sorted_and_scrolled(run):
     run.folder.write("audio", "voice", 1, ".wav", b"x")
     run.folder.write("tables", "scores", 1, ".csv", SCORES)
     run.log(1)
-    async with app_of(run).run_test(size=SIZE) as pilot:
-        await until(pilot, shows(pilot, "images/shot", "1 of 3"))
+    async with app_of(run, "media").run_test(size=SIZE) as pilot:
+        await until(pilot, shows(pilot, "images/shot", "1 of 3"))  # what is drawn comes first
         await focus(pilot)
         await pilot.press("right_square_bracket")
         await until(pilot, shows(pilot, "tables/scores", "2 of 3", "50 rows"))
         await pilot.press("right_square_bracket")
         await until(pilot, shows(pilot, "audio/voice", ".wav files are not drawn"))
         await pilot.press("right_square_bracket", "left_square_bracket", "left_square_bracket")
-        await until(pilot, shows(pilot, "tables/scores"))
-
-
-async def test_a_table_is_sorted_and_scrolled(run):
-    run.folder.write("tables", "scores", 1, ".csv", SCORES)
-    async with app_of(run, "media").run_test(size=SIZE) as pilot:
-        await until(pilot, shows(pilot, "p0 ", "50 rows"))
-        await focus(pilot)
+        await until(pilot, shows(pilot, "tables/scores", "p0 "))
 
         def first_row() -> list[str]:
             lines = screen_text(pilot.app).splitlines()
             head = next(y for y, line in enumerate(lines) if "name" in line and "score" in line)
             return lines[head + 1].split()[1:3]
 
-        await pilot.press("s")
-        await until(pilot, shows(pilot, "name ▲"))
-        await pilot.press("s")
-        await until(pilot, shows(pilot, "name ▼"))
-        await pilot.press("s")
-        await until(pilot, shows(pilot, "score ▲"))
-        await pilot.press("s")
-        await until(pilot, shows(pilot, "score ▼"))
+        for words in ("name ▲", "name ▼", "score ▲", "score ▼"):
+            await pilot.press("s")
+            await until(pilot, shows(pilot, words))
         assert first_row() == ["p14", "98"]  # 7 * 14
         await pilot.press("down")
         assert first_row() == ["p28", "96"]  # 7 * 28 = 196
         await pilot.press("pagedown", "pagedown", "pagedown", "pagedown", "pagedown")
         assert "p0 " in screen_text(pilot.app)  # which has the lowest, and is the last
-        await pilot.press("s")
-        await until(pilot, shows(pilot, "name ▲"))
-
-
-async def test_a_run_without_files_has_no_such_pane_until_there_is_one(run):
-    async with app_of(run).run_test(size=SIZE) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        panel = pilot.app.screen.query_one(MediaPanel)
-        assert not panel.display
-        run.log(1)
-        await until(pilot, lambda: panel.display)
 
 
 async def test_files_of_another_machine_are_counted(run):
@@ -158,15 +130,6 @@ async def test_files_of_another_machine_are_counted(run):
         await focus(pilot)
         await pilot.press("left", "right_square_bracket", "s", "down", "home")
         assert "17 files" in screen_text(pilot.app)
-
-
-async def test_a_broken_file_is_one_line_and_the_next_is_shown(run):
-    run.folder.write("images", "shot", 1, ".png", b"\x89PNG\x1b[2J broken")
-    async with app_of(run).run_test(size=SIZE) as pilot:
-        await until(pilot, shows(pilot, "cannot be drawn"))
-        run.log(2)
-        panel = pilot.app.screen.query_one(MediaPanel)
-        await until(pilot, lambda: bool(colours(panel)))
 
 
 async def test_without_colours_pictures_have_shades(run):

@@ -45,6 +45,13 @@ def test_the_latest_choice_has_room_before_others():
     assert shown_panes(("charts", "events"), (), 80, 12) == ("charts",)
 
 
+def test_a_run_without_metrics_has_its_console_in_place_of_charts():
+    assert shown_panes(("charts", "events", "time"), ("charts", "time"), 80, 24) == (
+        "events",
+        "console",
+    )
+
+
 @given(st.text())
 def test_ascii_takes_as_many_cells(text):
     shown = ascii_text(text)

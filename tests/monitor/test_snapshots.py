@@ -1,11 +1,10 @@
 """What the screens look like. After a change on purpose: `pytest --snapshot-update`, and look.
 
-A picture is kept of a dozen screens (`PICTURES`); all others are looked at for their words.
+A picture is kept of a dozen screens; some others are looked at for their words at several sizes.
 """
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +26,6 @@ from views import (
 
 from operant.monitor.app import MonitorApp
 from operant.monitor.runs.list.comparison import Comparison
-from operant.monitor.runs.list.runs_poller import RunsView
 from operant.monitor.runs.machine.tuning_advice import WORKERS, Knobs
 from operant.monitor.runs.reading.alerts import Alert
 from operant.monitor.runs.reading.run_description import description_of
@@ -36,7 +34,6 @@ from operant.monitor.session.settings import Settings
 from operant.shared import Event, Metric
 from operant.shared.runs.run_notes import RunNotes
 
-SIZES = [(60, 18), (80, 24), (120, 40), (200, 60)]
 TRACEBACK = """Traceback (most recent call last):
   File "operant/trainer/process.py", line 42, in run_training
     train(config, session.metrics, run.checkpoint_folder)
@@ -51,45 +48,6 @@ ALERTS = (
         "policy/approx_kl",
     ),
 )  # fmt: skip
-
-sizes = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}")
-# Tests, and the width at which a picture is kept of each.
-PICTURES = {
-    "test_a_run_that_goes_well": 120,
-    "test_several_runs_with_a_reference": 200,
-    "test_an_enlarged_chart_of_several_runs_with_a_cursor": 120,
-    "test_a_failed_run_opens_with_its_traceback": 60,
-    "test_a_crashed_run_in_its_past": 80,
-    "test_the_list_of_runs": 120,
-    "test_runs_in_groups": 80,
-    "test_every_theme": 80,
-}
-
-
-@pytest.fixture
-def look(request, snap_compare):
-    """Draw an app at a size until `wait` is over. Where no picture is kept, its lines must fill the
-    screen, and `words` stand in them.
-    """
-
-    def look(app: MonitorApp, size: tuple[int, int], wait, *words: str) -> list[str]:
-        if PICTURES.get(request.function.__name__) == size[0]:
-            assert snap_compare(app, terminal_size=size, run_before=wait)
-            return []
-
-        async def strips() -> list[str]:
-            async with app.run_test(size=size) as pilot:
-                await wait(pilot)
-                return [strip.text for strip in pilot.app.screen._compositor.render_strips()]
-
-        lines = asyncio.run(strips())
-        assert {cell_len(line) for line in lines} == {size[0]}
-        assert len(lines) == size[1]
-        text = "\n".join(lines)
-        assert [word for word in words if word not in text] == [], text
-        return lines
-
-    return look
 
 
 def rich_view(state="running", message="", shift=0.0) -> RunView:
@@ -161,27 +119,6 @@ def ready(word: str, *keys: str, then: str = ""):
     return wait
 
 
-def drawn(size) -> str:
-    """What stands on a run's screen once all of it is there."""
-    return "episode/return" if size[0] < 120 else "2.0 GiB"
-
-
-@sizes
-def test_a_run_that_goes_well(look, size):
-    wait = ready(drawn(size))
-    look(
-        run_app(),
-        size,
-        wait,
-        "● running",
-        "steps/s 1.23M",
-        "return 488.1",
-        "60.0%",
-        "▲ 2 alerts KL spike of 0.3000",
-        "loss/policy",
-    )
-
-
 def slow_to_collect() -> RunView:
     """A run whose environments are stepped one after the other."""
     view = rich_view()
@@ -192,83 +129,51 @@ def slow_to_collect() -> RunView:
     return replace(view, history=history, knobs=Knobs(collect=WORKERS))
 
 
-@sizes
-def test_a_hint_where_there_is_room(look, size):
-    app = run_app(slow_to_collect())
-    words = {200: f"collecting takes 89% of training: {WORKERS}", 120: WORKERS}
-    look(app, size, ready(drawn(size)), words.get(size[0], "▲ 2 alerts"))
+def well() -> MonitorApp:
+    return run_app()
 
 
-def test_a_hint_in_an_enlarged_pane(look):
-    wait = ready("episode/return", "tab", "enter", then=WORKERS)
-    app = run_app(slow_to_collect())
-    look(app, (80, 24), wait)
-
-
-@sizes
-def test_several_runs_with_a_reference(look, size):
-    wait = ready(drawn(size))
-    look(several_runs(), size, wait, " ref", "▼", "□")
-
-
-@sizes
-def test_an_enlarged_chart_of_several_runs_with_a_cursor(look, size):
-    wait = ready("episode/return", "enter", "s", "s", "comma", *["less_than_sign"] * 2)
-    look(several_runs(), size, wait, "smoothed 0.5%", " ref", "alerts")
-
-
-@sizes
-def test_a_failed_run_opens_with_its_traceback(look, size):
+def failed() -> MonitorApp:
     view = rich_view("failed", "FloatingPointError: the policy's loss is NaN at iteration 200")
     failure = Event(4, NOON_NS + 80 * 10**9, "error", TRACEBACK, 409_600)
-    app = run_app(replace(view, events=(*EVENTS, failure)))
-    look(app, size, ready("loss is NaN"), "! failed", "FloatingPointError", "trainer/ppo.py")
+    return run_app(replace(view, events=(*EVENTS, failure)))
 
 
-@sizes
-def test_a_crashed_run_in_its_past(look, size):
-    view = rich_view("crashed", "the process is gone without a last word")
-    wait = ready(drawn(size), "r", *["pageup"] * 4, then="in the past")
-    look(run_app(view), size, wait, "in the past", "✗ crashed")
+def crashed() -> MonitorApp:
+    return run_app(rich_view("crashed", "the process is gone without a last word"))
 
 
-@sizes
-def test_panes_without_charts(look, size):
-    app = run_app(panes=("console", "machine", "time", "events"))
-    wait = ready("iteration 200:") if size[0] < 120 else ready("2.0 GiB")
-    look(app, size, wait, "iteration 199:", "12.3k env steps")
+def by_state() -> MonitorApp:
+    return MonitorApp(runs_source=StillRuns(all_states()), settings=Settings(order="state"))
 
 
-@sizes
-def test_the_list_of_runs(look, size):
-    app = MonitorApp(runs_source=StillRuns(all_states()), settings=Settings(order="state"))
-    wait = ready("7 runs", "down", "space", "down", "p")
-    look(app, size, wait, "7 runs, 3 alive", "state↓", "▌◐◆stalled", "1h 01m")
+CURSOR = ready("episode/return", "enter", "s", "s", "comma", *["less_than_sign"] * 2)
+PICTURES = {
+    "a_run_that_goes_well": (well, 120, ready("2.0 GiB")),
+    "several_runs_with_a_reference": (several_runs, 200, ready("2.0 GiB")),
+    "an_enlarged_chart_with_a_cursor": (several_runs, 120, CURSOR),
+    "a_failed_run": (failed, 60, ready("loss is NaN")),
+    "a_crashed_run_in_its_past": (
+        crashed, 80, ready("episode/return", "r", *["pageup"] * 4, then="in the past"),
+    ),
+    "the_list_of_runs": (by_state, 120, ready("7 runs", "down", "space", "down", "p")),
+    "runs_in_groups": (
+        grouping, 80, ready("6 runs", "v", "enter", "space", "down", then="+"),
+    ),
+}  # fmt: skip
+HEIGHTS = {60: 18, 80: 24, 120: 40, 200: 60}
 
 
-@sizes
-def test_runs_in_groups(look, size):
-    wait = ready("6 runs", "v", "enter", "space", "down", then="+")
-    look(grouping(), size, wait, "25% to 75%", "117.3", "!1 ✓2", "▌")
+@pytest.mark.parametrize("screen", PICTURES)
+def test_a_screen(screen, snap_compare):
+    make_app, width, wait = PICTURES[screen]
+    assert snap_compare(make_app(), terminal_size=(width, HEIGHTS[width]), run_before=wait)
 
 
-@sizes
-def test_two_groups_over_each_other(look, size):
-    wait = ready("6 runs", "v", "enter", "space", "down", "enter", then="episode/return")
-    look(grouping(), size, wait, "2 groups", "lines are means, bands 25% to 75%")
-
-
-@sizes
-def test_a_choice_of_what_to_sort_by(look, size):
-    wait = ready("6 runs", "s", *"e", "down", then="sort by")
-    look(grouping(), size, wait, "sort by  e", "▌ state", "newest")
-
-
-@sizes
-def test_a_filter_that_is_wrong(look, size):
-    app = MonitorApp(runs_source=StillRuns(all_states()))
-    wait = ready("7 runs", "slash", *"state:runing", then="did you mean")
-    look(app, size, wait, "1 of 7 runs", "did you mean 'running'?")
+@pytest.mark.parametrize("theme", ["light", "colour-blind", "contrast", "plain"])
+def test_every_theme(snap_compare, theme):
+    wait = ready("episode/return")
+    assert snap_compare(run_app(theme=theme), terminal_size=(80, 24), run_before=wait)
 
 
 DEFAULTS = {"ppo.learning_rate": 3e-4, "num_envs": 256, "policy.hidden_sizes": [64, 64]}
@@ -295,22 +200,8 @@ def described(view: RunView, sources: dict[str, list[str]] = SOURCES, **changes)
     return replace(view, description=description_of(manifest), notes=notes)
 
 
-@sizes
-def test_a_configuration_and_what_people_wrote(look, size):
-    wait = ready(drawn(size), "6", then="configuration")
-    words = ("#baseline #wide", "3 of 11 set by you", "  set by you  ")
-    look(run_app(described(rich_view())), size, wait, *words)
-
-
-@sizes
-def test_a_configuration_of_an_older_run(look, size):
-    wait = ready(drawn(size), "6", then="configuration")
-    words = ("#baseline #wide", "• num_envs", "128")
-    look(run_app(described(rich_view(), {})), size, wait, *words)
-
-
-@sizes
-def test_where_several_runs_differ_enlarged(look, size):
+def differing() -> MonitorApp:
+    """Three runs, each of which has a seed of its own."""
     app = several_runs()
     source_of, seeds = app._run_source, iter(range(9))
 
@@ -320,43 +211,51 @@ def test_where_several_runs_differ_enlarged(look, size):
         return source
 
     app._run_source = with_configuration
-    wait = ready(drawn(size), "6", "enter", then="runs differ")
-    lines = look(app, size, wait, "where 3 runs differ", "newest values", "seed", "• set by you")
-    assert sum(" ref " in line for line in lines) == 2  # the legend, and the head of its column
+    return app
 
 
-def test_a_note_that_is_edited(look):
-    wait = ready("episode/return", "e", then="leaves it as it was")
-    look(run_app(described(rich_view())), (80, 24), wait, "leaves it as it was", "note: ")
+GROUPS = ready("6 runs", "v", "enter", "space", "down", "enter", then="episode/return")
+OTHERS = {
+    "a hint in an enlarged pane": (
+        lambda: run_app(slow_to_collect()), (80, 24),
+        ready("episode/return", "tab", "enter", then=WORKERS), (),
+    ),
+    "a run in little room": (
+        well, (60, 18), ready("episode/return"), ("● running", "▲ 2 alerts KL spike of 0.3000"),
+    ),
+    "panes without charts": (
+        lambda: run_app(panes=("console", "machine", "time", "events")), (200, 60),
+        ready("2.0 GiB"), ("iteration 199:", "12.3k env steps"),
+    ),
+    "two groups over each other": (
+        grouping, (120, 40), GROUPS, ("2 groups", "lines are means, bands 25% to 75%"),
+    ),
+    "a configuration and what people wrote": (
+        lambda: run_app(described(rich_view())), (80, 24),
+        ready("episode/return", "6", then="configuration"),
+        ("#baseline #wide", "3 of 11 set by you", "  set by you  "),
+    ),
+    "where runs differ": (
+        differing, (120, 40), ready("2.0 GiB", "6", "enter", then="runs differ"),
+        ("where 3 runs differ", "newest values", "seed", "• set by you"),
+    ),
+}  # fmt: skip
 
 
-@sizes
-def test_the_list_with_names_tags_and_notes(look, size):
-    notes = RunNotes("wide network", "is it worth its time?", ("baseline",))
-    rows = [replace(row, notes=notes if i % 2 else row.notes)
-            for i, row in enumerate(all_states().rows)]  # fmt: skip
-    app = MonitorApp(runs_source=StillRuns(RunsView(tuple(rows), True)))
-    look(app, size, ready("7 runs"), "7 runs, 3 alive", "wide network")
+@pytest.mark.parametrize("screen", OTHERS)
+async def test_the_words_of_a_screen(screen):
+    make_app, size, wait, words = OTHERS[screen]
+    async with make_app().run_test(size=size) as pilot:
+        await wait(pilot)
+        lines = [strip.text for strip in pilot.app.screen._compositor.render_strips()]
+    assert {cell_len(line) for line in lines} == {size[0]}
+    assert len(lines) == size[1]
+    text = "\n".join(lines)
+    assert [word for word in words if word not in text] == [], text
 
 
-@sizes
-def test_the_help(look, size):
-    wait = ready(drawn(size), "question_mark", then="everywhere")
-    look(run_app(), size, wait, "everywhere", "q ctrl+c ctrl+q", "quit; the run goes on")
-
-
-@sizes
-def test_a_question_before_the_trainer_is_stopped(look, size):
-    wait = ready(drawn(size), "X", then="sure?")
-    look(run_app(), size, wait, "Stop 2026", "y yes", "n no")
-
-
-@pytest.mark.parametrize("theme", ["light", "colour-blind", "contrast", "plain"])
-def test_every_theme(look, theme):
-    app = run_app(theme=theme)
-    look(app, (80, 24), ready("episode/return"))
-
-
-def test_ascii_alone(look):
-    app = run_app(ascii=True)
-    assert all(line.isascii() for line in look(app, (80, 24), ready("episode/return")))
+async def test_ascii_alone():
+    async with run_app(ascii=True).run_test(size=(80, 24)) as pilot:
+        await ready("episode/return")(pilot)
+        strips = pilot.app.screen._compositor.render_strips()
+        assert all(strip.text.isascii() for strip in strips)

@@ -5,9 +5,6 @@ happens to press outside of one is not remembered.
 from __future__ import annotations
 
 import asyncio
-import shutil
-import subprocess
-import sys
 
 import pytest
 from apps import choosing
@@ -16,13 +13,11 @@ from textual import events
 from textual.keys import _character_to_key
 from textual.widgets import Input
 from views import StillRun, StillRuns, all_states, make_view
-from waiting import wait_for
 
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.session.settings import Settings, load_settings
 from operant.monitor.widgets.chart_grid import ChartGrid
-from operant.shared.runs.run_folder import create_run
 
 
 @pytest.fixture
@@ -54,54 +49,31 @@ def remembered(path) -> Settings:
     return load_settings(path)[0]
 
 
-@pytest.mark.parametrize("word", ["loss", "value", "return", "aS0zy1x2"])
+@pytest.mark.parametrize("word", ["loss", "aS0zy1x2"])
 async def test_a_search_typed_at_once_is_the_prompts_from_the_first_byte(path, word):
     app = watching(path)
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
         type_at_once(app, f"/{word}")
         await until(pilot, lambda: typed(app) == [word])
-        assert app.screen.query_one(ChartGrid).options == ChartOptions(words=(word,))
-    assert remembered(path) == Settings()
+        grid = app.screen.query_one(ChartGrid)
+        assert grid.options == ChartOptions(words=(word,))
+        assert remembered(path) == Settings()
+        type_at_once(app, "\nss")  # keys after it are keys again
+        await until(pilot, lambda: grid.options.smoothing == 2)
 
 
-@pytest.mark.parametrize(
-    ("keys", "text"), [("/", "run"), ("s", "return"), ("v", "algorithm"), ("ctrl+p", "theme")]
-)
-async def test_so_are_a_filter_what_is_chosen_and_a_command(keys, text):
+@pytest.mark.parametrize(("key", "text"), [("slash", "run"), ("s", "return"), ("ctrl+p", "theme")])
+async def test_so_are_a_filter_what_is_chosen_and_a_command(key, text):
     app = choosing()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "finished"))
-        app._driver.send_message(
-            events.Key(keys if len(keys) > 1 else _character_to_key(keys), keys)
-        )
+        app._driver.send_message(events.Key(key, key[0] if key == "s" else None))
         type_at_once(app, text)
         await until(pilot, lambda: typed(app) == [text])
 
 
-async def test_so_is_a_note():
-    run, lock = create_run("noted", {})
-    lock.release()
-    source = StillRun(make_view())
-    source.run = run
-    app = MonitorApp(run, run_source=lambda _: source)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        type_at_once(app, "equery")
-        await until(pilot, lambda: typed(app) == ["query"])
-
-
-async def test_keys_after_a_search_are_keys_again(path):
-    app = watching(path)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, shows(pilot, "episode/return"))
-        type_at_once(app, "/loss\nss")
-        grid = app.screen.query_one(ChartGrid)
-        await until(pilot, lambda: grid.options.smoothing == 2)
-        assert grid.options.words == ("loss",)
-
-
-@pytest.mark.parametrize("text", ["value", "as", "PH", "bt", "loss", "aas"])
+@pytest.mark.parametrize("text", ["value", "PH"])
 async def test_text_outside_of_a_prompt_is_not_remembered(path, text):
     app = watching(path)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -148,34 +120,3 @@ async def test_a_bracketed_paste_is_text_and_outside_of_a_prompt_does_nothing(pa
         await until(pilot, lambda: typed(app) == ["loss"])
         assert app.screen.query_one(ChartGrid).options == ChartOptions(words=("loss",))
     assert remembered(path) == Settings()
-
-
-@pytest.mark.skipif(not shutil.which("tmux"), reason="needs tmux")
-@pytest.mark.parametrize(
-    ("commands", "words"),
-    [
-        ([["send-keys", "-l", "/value"]], ["/ value", "only /value"]),
-        ([["set-buffer", "loss"], ["send-keys", "/"], ["paste-buffer", "-p"]], ["only /loss"]),
-    ],
-)
-def test_in_a_real_terminal_likewise(make_session, tmp_path, monkeypatch, commands, words):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    session = make_session()
-    for number in range(1, 20):
-        session.metrics.publish({"value/mean": 1.0, "loss/policy": 2.0}, number, number)
-    tmux = ["tmux", "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
-
-    def screen() -> str:
-        shown = subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True)
-        return shown.stdout
-
-    operant = f"{sys.executable} -m operant monitor {session.run.id}"
-    subprocess.run([*tmux, "new-session", "-d", "-x", "120", "-y", "40", operant], check=True)
-    try:
-        wait_for(lambda: "loss/policy" in screen())
-        for command in commands:
-            subprocess.run([*tmux, *command], check=True)
-        wait_for(lambda: all(word in screen() for word in words))
-        assert not (tmp_path / "operant" / "monitor.toml").exists()
-    finally:
-        subprocess.run([*tmux, "kill-server"], check=True)

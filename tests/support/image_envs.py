@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gymnasium
 import numpy as np
-import torch
 from torch import nn
 
 STEPS = 8  # of an episode
@@ -81,10 +80,6 @@ class Aimed(Regular):
         return -abs(float(action[0]) - (2 * self.side - 1))
 
 
-class AimedLarge(Aimed, RegularLarge):
-    """A real-valued action for large pictures."""
-
-
 class Grey(Sides):
     """Without an axis of channels."""
 
@@ -144,10 +139,6 @@ class WrongShape(Pair):
         return super().forward(obs)[0]
 
 
-class WrongSize(Pair):
-    num_features = 5
-
-
 class NoParameters(nn.Module):
     def __init__(self, obs_shape):
         super().__init__()
@@ -201,12 +192,6 @@ class Centred(Pair):
         return features - features.mean(0)
 
 
-class Reversed(Pair):
-    def forward(self, obs):
-        features = super().forward(obs)
-        return features.flip(0) if len(obs) > 2 else features
-
-
 class InPlace(Pair):
     def forward(self, obs):
         return super().forward(obs.mul_(0.5))
@@ -217,22 +202,6 @@ class InDoubles(Pair):
         return super().forward(obs).double()
 
 
-class NoFeatures(Pair):
-    def forward(self, obs):
-        return super().forward(obs)[:, :0]
-
-
-class BatchNormed(Pair):
-    def __init__(self, obs_shape):
-        super().__init__(obs_shape)
-        self.layers.append(nn.BatchNorm1d(12))
-
-
 class Fails(Pair):
     def __init__(self, obs_shape):
         raise KeyError("no weights")
-
-
-class FailsLater(Pair):
-    def forward(self, obs):
-        return torch.zeros(3) @ obs.flatten(1)

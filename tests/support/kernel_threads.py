@@ -2,8 +2,7 @@
 
 `watch` runs the scalar functions in Python, a thread after the other in random order: an index
 outside of its array is an error, and so is a race, an address that two threads of one launch touch
-and one of them writes. Kernels of operant have no atomics. `guard` runs what a launch runs anyway,
-compiled or in the simulator, on arrays with guard values around them.
+and one of them writes. Kernels of operant have no atomics.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-import torch
 
 from operant.trainer.jit import kernel as kernels
 from operant.trainer.jit.kernel import Kernel, as_arrays
@@ -23,7 +21,6 @@ from operant.trainer.jit.templates import rebound
 # All threads of one row find the same, from errors that no thread writes, and write it; whether the
 # row's leaf is above 0 does not change. The other two add up the same leaves to the same sums.
 WRITE_THE_SAME = ("replace_one_replay", "sum_my_part_one_replay", "sum_my_block_one_replay")
-GUARD_BYTES, GUARD = 256, 0xA5
 
 
 class AccessError(AssertionError):
@@ -151,64 +148,6 @@ def watched(value: Any, accesses: Accesses) -> Any:
         return Watched(value, accesses)
     if isinstance(value, tuple):
         parts = [watched(part, accesses) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value
-
-
-def guard(monkeypatch: Any) -> Launches:
-    """Have all launches work on copies of their memory, with guard values on either side of it and
-    in all of it that no argument covers.
-    """
-    launches, launch_as_before = Launches(), Kernel.launch
-
-    def launch(kernel: Kernel, size: int, *arguments: Any) -> None:
-        launches.add(kernel, size)
-        storages: dict[int, Guarded] = {}
-        copies = _guarded(arguments, storages)
-        launch_as_before(kernel, size, *copies)
-        for storage in storages.values():
-            storage.put_back(kernel._label)
-
-    monkeypatch.setattr(Kernel, "launch", launch)
-    return launches
-
-
-class Guarded:
-    """A copy of a storage, with guard values around it."""
-
-    def __init__(self, storage: Any) -> None:
-        tensor = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
-        self._original = tensor.numpy()
-        self._before = np.full(len(self._original) + 2 * GUARD_BYTES, GUARD, np.uint8)
-        self._before[GUARD_BYTES:-GUARD_BYTES] = self._original
-        self._copy = self._before.copy()
-        self._is_covered = np.zeros(len(self._copy), np.bool_)
-
-    def view(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The same part of the copy as `tensor` is of the original."""
-        array = tensor.numpy()
-        offset = GUARD_BYTES + tensor.storage_offset() * tensor.itemsize
-        layout: Any = {"offset": offset, "strides": array.strides}
-        covered: Any = np.ndarray(array.shape, f"V{array.itemsize}", self._is_covered, **layout)
-        covered[...] = np.void(b"\1" * array.itemsize)
-        return torch.from_numpy(np.ndarray(array.shape, array.dtype, self._copy, **layout))
-
-    def put_back(self, label: str) -> None:
-        (places,) = np.nonzero((self._copy != self._before) & ~self._is_covered)
-        if len(places):
-            place, size = int(places[0]) - GUARD_BYTES, len(self._original)
-            raise AccessError(f"{label}: byte {place} is written, outside of arrays in {size}")
-        self._original[:] = self._copy[GUARD_BYTES:-GUARD_BYTES]
-
-
-def _guarded(value: Any, storages: dict[int, Guarded]) -> Any:
-    if isinstance(value, torch.Tensor):
-        storage = value.untyped_storage()
-        if storage.nbytes() == 0:
-            return value
-        return storages.setdefault(storage.data_ptr(), Guarded(storage)).view(value)
-    if isinstance(value, tuple):
-        parts = [_guarded(part, storages) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return value
 

@@ -12,6 +12,7 @@ import torch
 
 from operant.shared import MetricsWriter
 from operant.trainer.config import TrainConfig
+from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.experiment.checkpoints import Checkpoint, latest_checkpoint
 from operant.trainer.experiment.experiment import Experiment
 from operant.trainer.machine.stopwatch import Stopwatch
@@ -24,6 +25,14 @@ TINYPHYSICS = (
 )  # fmt: skip
 
 
+# For every algorithm that learns from replay, an environment with actions that it can choose.
+REPLAY_ENVS = {
+    name: "cart_pole" if "Discrete" in section.action_kinds else "pendulum"
+    for name, section in algorithm_sections().items()
+    if "replay" in section.tables
+}
+
+
 def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:
     """So many iterations; returns the metrics of the last."""
     values: dict[str, float] = {}
@@ -34,10 +43,15 @@ def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:
 
 def go_on(half: Experiment, rest: Experiment) -> None:
     """Load the state of `half` into `rest`, as a checkpoint saves it."""
-    saved = io.BytesIO()
-    torch.save(half.state_dict(), saved)
-    saved.seek(0)
+    saved = io.BytesIO(saved_state(half))
     rest.load_state_dict(torch.load(saved, weights_only=True), half.iteration)
+
+
+def saved_state(experiment: Experiment) -> bytes:
+    """The state of an experiment as a checkpoint saves it."""
+    saved = io.BytesIO()
+    torch.save(experiment.state_dict(), saved)
+    return saved.getvalue()
 
 
 def learn(experiment: Experiment) -> dict[str, float]:

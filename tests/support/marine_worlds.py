@@ -49,16 +49,12 @@ class OneWorld:
         self.random = (np.int64(number), np.int64(0), np.uint64(seed), np.uint64(0))
         if world not in self._compiled:
             self._compiled[world] = [compiled(f) for f in functions_of(world)]
-        self._reset, self._start, self._step, self._observe = self._compiled[world]
+        _, self._start, self._step, self._observe = self._compiled[world]
 
     def start(self, scenario: Scenario, noise: Any = None) -> None:
         put_scenario(self.state, 0, scenario, self.world)
         self._inject(noise)
         self._start(self.state, 0, self.random)
-        self._see()
-
-    def reset(self) -> None:
-        self._reset(self.state, 0, self.random)
         self._see()
 
     def step(self, actions: Any, noise: Any = None) -> bool:

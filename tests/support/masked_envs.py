@@ -130,31 +130,6 @@ class OfAnImage(InDictionary):
         return {"observation": np.full((8, 8, 3), 255 * obs[0], np.uint8), **info}
 
 
-class Recall(Legal):
-    """Only the first observation of an episode shows which of two actions pays in the last step,
-    where they alone are legal.
-    """
-
-    observation_space = Box(0, 1, (2,), np.float32)
-    action_space = Discrete(3)
-    length = 5
-
-    def show(self):
-        if not self.number:
-            self.right = int(self.np_random.integers(2))
-        is_last = self.number == self.length - 1
-        self.is_legal = np.array([is_last, is_last, not is_last])
-        return np.array([not self.number, self.right * (not self.number)], np.float32)
-
-    def step(self, action):
-        if not self.is_legal[action]:
-            raise ValueError(f"{action} is illegal")
-        reward = float(action == self.right)
-        self.number += 1
-        is_over = self.number == self.length
-        return self.show(), reward, is_over, False, self.info()
-
-
 class Vector(SyncVectorEnv):
     """A vector environment of its own, whose masks are in infos."""
 

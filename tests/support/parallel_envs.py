@@ -153,10 +153,6 @@ class Cameras(Relay):
         }
 
 
-def make_cameras():
-    return Cameras()
-
-
 class MaskedCameras(Cameras):
     """With three choices, of which the middle one is illegal."""
 

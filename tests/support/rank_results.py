@@ -1,4 +1,4 @@
-"""What comes of the same tasks with 1, 2 and 3 ranks, and whether that is the same."""
+"""What comes of the same tasks with 1 and 3 ranks, and whether that is the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = {
 FEW = {"iterations": 5}
 ONCE = {"iterations": 1, "double": False, "rollout_steps": 64}
 NORMALIZED = {"normalization": {"obs": True, "reward": True}}
-SPLITS = {1: "", 2: "", 3: "3:2:1"}
+SPLITS = {1: "", 3: "3:2:1"}
 
 
 def results_of(tasks: Mapping[str, Any], folder: Path) -> dict[int, Any]:

@@ -1,4 +1,4 @@
-"""A stand-in for a GPU's streams, whose work is done as late, as early or as oddly as wanted."""
+"""A stand-in for a GPU's streams, whose work is done as late or as oddly as wanted."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ Order = Callable[[], Sequence[str]]
 
 
 class Work:
-    """What is given to a stream waits there until something makes it go on. Streams that are
-    `eager` do at once what they may; where somebody waits for them, whichever comes first in
-    `order` and may do something does one thing.
+    """Work that is given to a stream waits there. Where somebody waits for the streams, whichever
+    comes first in `order` and may do something does one thing.
     """
 
-    def __init__(self, eager: Sequence[str] = (), order: Order = lambda: ("side", "main")) -> None:
+    def __init__(self, order: Order) -> None:
         self.queues: dict[str, list[Any]] = {"side": [], "main": []}
-        self.eager, self.order, self.current = eager, order, "main"
+        self.order, self.current = order, "main"
 
     def give(self, do: Callable[[], Any], may: Callable[[], bool] = lambda: True) -> None:
         self.queues[self.current].append((may, do))
-        for name in self.eager:
-            while self.step(name):
-                pass
 
     def step(self, name: str) -> bool:
         """Whether the stream did the next thing."""

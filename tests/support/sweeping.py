@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 
-from operant.shared.runs.sweep_folder import Sweep
+from operant.shared.processes.lock import RunLock
+from operant.shared.runs.sweep_folder import Sweep, new_sweep
 from operant.shared.runs.sweep_table import SweepObjective, SweepTable, SweepTrial, with_best
 
 BASE = ("sweep", "cart_pole_ppo", "--set", "num_envs=8", "--set", "num_threads=1",
@@ -61,3 +64,11 @@ def made_up_table(num_trials: int = 6, num_objectives: int = 1, **fields: object
             "ppo.learning_rate": 0.7, "ppo.num_epochs": 0.2, "policy.activation": 0.1}},
     }  # fmt: skip
     return SweepTable(**(table | fields))
+
+
+def make_sweep(name: str, table: SweepTable | None = None) -> Sweep:
+    """A sweep on the disk that nobody goes on with."""
+    sweep = new_sweep(name)
+    RunLock(sweep.lock_path).release()
+    sweep.write_table(json.dumps(replace(table or made_up_table(), name=name).as_json()).encode())
+    return sweep

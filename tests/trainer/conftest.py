@@ -8,8 +8,11 @@ import pytest
 import torch
 from toy_envs import POINT, SWITCHES
 
+from operant.shared import MetricsReader, MetricsWriter
 from operant.trainer.config import train_config
+from operant.trainer.config.files import load_config
 from operant.trainer.config.from_values import make_config
+from operant.trainer.config.metrics import metrics_of
 from operant.trainer.config.train_config import TrainConfig
 from operant.trainer.envs import load_spec
 from operant.trainer.experiment import build, build_on_gpu, untrained
@@ -17,6 +20,7 @@ from operant.trainer.experiment import teachers as experiment_teachers
 from operant.trainer.experiment.experiment import Experiment
 from operant.trainer.experiment.plan import ANY_MACHINE, plan
 from operant.trainer.machine.threads import Threads
+from operant.trainer.running import loop
 
 SMALL = {
     "num_envs": 8,
@@ -99,3 +103,21 @@ def make_cuda_experiment() -> Callable[..., Experiment]:
         return build.device_experiment(small_config(*overrides), torch.device("cpu"))
 
     return make
+
+
+@pytest.fixture
+def page(operant_pages) -> tuple[MetricsWriter, MetricsReader]:
+    """A page that a run publishes on, and what reads it."""
+    metrics = metrics_of(load_config())
+    writer = MetricsWriter.create(operant_pages / "p", "run", metrics, publish_interval_s=1)
+    return writer, MetricsReader.attach(operant_pages / "p")
+
+
+@pytest.fixture
+def on_the_device(monkeypatch) -> None:
+    """`train` as with a GPU; the processor stands in for it."""
+
+    def make(config: TrainConfig, *_: object) -> Experiment:
+        return build.device_experiment(config, torch.device("cpu"))
+
+    monkeypatch.setattr(loop, "make_experiment", make)

@@ -151,7 +151,7 @@ class Algorithm(ABC):
         return ()
 
     def take_notices(self) -> list[str]:
-        """What people should be told of how learning goes, once each."""
+        """New notices about how learning goes, each returned once."""
         return []
 
     def learning_rate(self, progress_fraction: Scalar) -> Scalar:

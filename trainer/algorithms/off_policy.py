@@ -105,7 +105,7 @@ class OffPolicy(Algorithm):
         self._samples = own_samples(self.section.batch_size, self.ranks)
         self.share_of_batch = len(self._samples) / self.section.batch_size
         self.batch = self.replay.make_batch(len(self._samples))
-        # The first seed is that of weights besides the policy's.
+        # The first seed is that of all weights but the policy's.
         self.first_seed, *seeds = np.random.SeedSequence(self.seed).generate_state(4).tolist()
         self.draws = {
             name: make_draws(kind, shape, seed, device, self.is_inline)
@@ -316,7 +316,7 @@ class OffPolicy(Algorithm):
         self._notices.append(f"{notice}; replay/left_out counts them")
 
     def look(self) -> None:
-        """Notice what people should be told; waits for the device."""
+        """Collect new notices; waits for the device."""
         self._notice_left_out(None)
         self._notice_refused_updates()
         self._notices += self.finite_updates.notices()

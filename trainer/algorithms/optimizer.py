@@ -136,7 +136,7 @@ class FiniteUpdates:
             raise FloatingPointError(self._said())
 
     def notices(self) -> list[str]:
-        """What people should be told, once; waits for the device."""
+        """New notices, each returned once; waits for the device."""
         if self._has_told or not int(self.num_skipped):
             return []
         if self._fails_by:

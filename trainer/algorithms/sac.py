@@ -22,7 +22,7 @@ from .settings import LearnerSettings
 
 class SAC(OffPolicyActorCritic):
     """Rewards and alpha times the policy's entropy are what counts; alpha is learned so that the
-    entropy becomes minus the number of actions, or stays as it is told.
+    entropy becomes minus the number of actions, or stays as configured.
     """
 
     policy: SquashedGaussianActor

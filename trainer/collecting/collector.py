@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import MappingProxyType
@@ -13,6 +14,8 @@ from torch import Tensor
 from ..algorithms.algorithm import Metrics
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.states import gather_state, slice_state
+from ..envs.vector import VectorEnv
+from ..envs.workers.hosted import HostedEnvs
 from ..machine.threads import Each, available_cores, loop_threads, one_torch_thread
 from ..machine.values import State
 from ..memory.rollout import ALL, Rollout
@@ -47,7 +50,7 @@ class CollectsRollouts(Protocol):
 
     @property
     def details(self) -> Metrics:
-        """Metrics of the rollout besides."""
+        """Further metrics of the rollout."""
 
     def take_notices(self) -> Sequence[str]:
         """What people should know of the episodes, each once."""
@@ -276,3 +279,95 @@ def pieces_of(envs: Any, policy: Policy) -> list[slice]:
     count = min(max(num_rows // ROWS_AT_ONCE, min(2, num_rows // least), 1), num_envs)
     edges = [num_envs * i // count * (num_rows // num_envs) for i in range(count + 1)]
     return [slice(*each) for each in pairwise(edges)]
+
+
+class SlicedCollector(Collector):
+    """Steps each piece of the environments from the beginning of a rollout to its end: pieces wait
+    for one another once in a rollout, and not in every step. If there are too few environments for
+    several pieces, it steps all of them like `Collector`.
+
+    The noise of a step belongs to its place [t, n], whatever piece n is in.
+    """
+
+    envs: VectorEnv
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """The arguments are those of `Collector`."""
+        super().__init__(*arguments, **options)
+        self._env_actions = self._policy.env_actions(self.rollout.actions[0]).clone()
+        self._counting = threading.Lock()
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        if len(self._pieces) == 1:
+            return super().collect()
+        rollout = self.rollout
+        rollout.obs[0] = rollout.obs[-1]
+        noise, caller = self._begin(), threading.get_ident()
+
+        def live(rows: slice) -> None:
+            for t, transitions in enumerate(self._transitions):
+                actions, log_probs, states = self._act_step(t, noise[t, rows], rows)
+                rollout.remember(t, actions, log_probs, rows)
+                self._env_actions[rows] = self._policy.env_actions(actions)
+                self.envs.step_some(rows, self._env_actions.numpy(), transitions)
+                self._after(t, states, rows)
+                with self._counting:
+                    self.env_steps_under_way += rows.stop - rows.start
+                if threading.get_ident() == caller:  # who otherwise ticks while it waits
+                    self._tick()
+
+        for _ in self._each(live, self._pieces):
+            pass
+        self._finish()
+        return rollout
+
+
+class GroupedCollector(Collector):
+    """Steps the k groups of `HostedEnvs` in order, each as soon as it has its actions.
+
+    With t_policy for the actions of a group and t_step for its step, a step of all takes about
+    max(k t_policy, t_policy + t_step), and not k t_policy + t_step. A rollout ends when all groups
+    have come to its end, since an update changes the policy for all of them.
+
+    The noise of a step is that of its place [t, n], whatever group n is in.
+    """
+
+    envs: HostedEnvs
+
+    def __init__(self, envs: HostedEnvs, policy: Policy, *arguments: Any, **options: Any) -> None:
+        """`arguments` and `options` are those of `Collector`."""
+        assert not needs_one_piece(policy)  # the plan refuses it
+        super().__init__(envs, policy, *arguments, **options)
+        self._led_to = [torch.empty(0)] * len(envs.groups)  # of each group, states after its step
+
+    @torch.inference_mode()
+    def collect(self) -> Rollout:
+        """Step every environment T times; returns the rollout, whose memory is reused."""
+        rollout, policy, envs = self.rollout, self._policy, self.envs
+        rollout.obs[0] = rollout.obs[-1]
+        noise = self._begin()
+        for t in range(len(self._transitions)):
+            for group, rows in enumerate(envs.groups):
+                if t:
+                    self._receive(group, t - 1)
+                actions, log_probs, self._led_to[group] = self._act_step(t, noise[t, rows], rows)
+                envs.send(group, policy.env_actions(actions).numpy())
+                # While it steps.
+                rollout.actions[t, rows] = actions
+                if log_probs is not None:
+                    rollout.log_probs[t, rows] = log_probs
+        for group in range(len(envs.groups)):
+            self._receive(group, len(self._transitions) - 1)
+        self._finish()
+        return rollout
+
+    def _receive(self, group: int, t: int) -> None:
+        """What step `t` of a group led to."""
+        rows = self.envs.groups[group]
+        self.envs.receive(group, self._transitions[t])
+        one_torch_thread()
+        self._after(t, self._led_to[group], rows)
+        self.env_steps_under_way += rows.stop - rows.start
+        self._tick()

@@ -63,10 +63,10 @@ def metrics_of(config: TrainConfig) -> tuple[Metric, ...]:
     """What a run publishes: what all do, and what its algorithm and its environment add."""
     values = [getattr(config, name) for name in type(config).model_fields]
     sections = [v for v in values if isinstance(v, Section) and not isinstance(v, AlgorithmSection)]
-    besides = (getattr(section, "metrics", ()) for section in sections)
+    of_sections = (getattr(section, "metrics", ()) for section in sections)
     return (
         *EPISODE_METRICS,
         *config.algorithm_section.metrics,
         *PROGRESS_METRICS,
-        *itertools.chain(*besides),
+        *itertools.chain(*of_sections),
     )

@@ -13,10 +13,8 @@ from ..algorithms import algorithm_class
 from ..algorithms.algorithm import Algorithm, Options
 from ..algorithms.compiled_ppo.learning import CompiledUpdate
 from ..algorithms.compiled_ppo.ranked import RankedUpdate
-from ..collecting.collector import Collector, CollectsRollouts
+from ..collecting.collector import Collector, CollectsRollouts, GroupedCollector, SlicedCollector
 from ..collecting.compiled import CompiledCollector
-from ..collecting.grouped import GroupedCollector
-from ..collecting.sliced import SlicedCollector
 from ..config import TrainConfig
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..envs import env_spec_of, make_envs

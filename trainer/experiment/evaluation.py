@@ -37,7 +37,7 @@ def evaluate(
     scenarios: Sequence[Any] | None = None,
 ) -> Evaluation:
     """Play `num_episodes` greedy episodes, one in each environment, none longer than
-    `max_episode_steps`: some environments never end one. `progress` is told after every step.
+    `max_episode_steps`: some environments never end one. `progress` is called after every step.
     `gamma` discounts what `from_start` tells.
 
     One each, because the first to finish of many would be the short ones. The episodes come from

@@ -58,7 +58,7 @@ class Executor(Protocol):
         """A value that changes with every finished piece of work."""
 
     def take_notices(self) -> list[str]:
-        """What people should be told of how iterations run, once each."""
+        """New notices about how iterations run, each returned once."""
 
     def iterate(
         self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool, name: str = "learn"
@@ -80,7 +80,7 @@ class Executor(Protocol):
 class Inline:
     """Runs an iteration as it stands, on the processor or on whatever device its parts are on.
 
-    `thread_choice` is told how long each took, where there is one.
+    `thread_choice`, if any, receives the time that each took.
     """
 
     def __init__(self, threads: Threads) -> None:

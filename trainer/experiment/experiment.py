@@ -86,7 +86,7 @@ class Experiment:
 
     @property
     def env_steps(self) -> int:
-        """Env steps of all finished iterations, and those learned from besides."""
+        """Env steps of all finished iterations, and `unplanned_env_steps`."""
         return self.iteration * self.rollout_size + self.unplanned_env_steps
 
     @property
@@ -148,7 +148,7 @@ class Experiment:
         return values
 
     def take_notices(self) -> list[str]:
-        """What people should be told of how the run goes, once each."""
+        """New notices about how the run goes, each returned once."""
         taken = self._notices + self.executor.take_notices() + self.algorithm.take_notices()
         self._notices = []
         return taken + list(self.collector.take_notices())
@@ -213,7 +213,7 @@ class Experiment:
         return fraction.clamp(max=1) if isinstance(fraction, Tensor) else min(fraction, 1.0)
 
     def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
-        """Greedy episodes; waits for all that was started. `progress` is told how far they are."""
+        """Greedy episodes; waits for all that was started. `progress` receives how far they are."""
         evaluation = self._evaluate(num_episodes, progress)
         if evaluation.from_start is None:
             return evaluation

@@ -1,4 +1,4 @@
-"""What is due besides learning: evaluations, checkpoints, and what is to be looked at."""
+"""When evaluations, checkpoints and inspections are due."""
 
 from __future__ import annotations
 

@@ -174,15 +174,15 @@ class Rollout:
         `value_of` takes such observations [B, D], and where `states` [T, N, S] after each step are
         told, also those that go with them [B, S].
         """
-        besides = () if states is None else (states,)
+        with_obs = () if states is None else (states,)
         if not self.finals_in_order:  # on the processor, where few of them count
             if self.truncated.any():
-                chosen = (x[self.truncated] for x in (self.final_obs, *besides))
+                chosen = (x[self.truncated] for x in (self.final_obs, *with_obs))
                 next_values[self.truncated] = value_of(*chosen)
         elif len(self.final_obs):
             number = self.truncated.cumsum(0)
             finals = [self.final_obs.flatten(0, 1)]
-            finals += [at_each(number, len(self.final_obs), x).flatten(0, 1) for x in besides]
+            finals += [at_each(number, len(self.final_obs), x).flatten(0, 1) for x in with_obs]
             final_values = value_of(*finals).view(len(self.final_obs), -1)
             by_step = final_values.gather(0, (number - 1).clamp_(min=0))
             next_values = torch.where(self.truncated, by_step, next_values)

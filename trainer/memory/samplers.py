@@ -91,7 +91,7 @@ class Sampler(Protocol):
         """Advantages of the minibatch drawn last, of mean 0 and deviation 1 over those `among`."""
 
     def state_dict(self) -> State:
-        """What the next epoch depends on besides the orders, under names of its own."""
+        """The state that the next epoch depends on, except for the orders, by name."""
 
     def load_state_dict(self, state: State) -> None: ...
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..settings.policy import PolicyConfig
 from .actor import Actor
-from .distributions.squashed import Squashed, squashed, squashed_slopes
+from .distributions.squashing import Squashed, squashed, squashed_slopes
 from .network import Network
 from .noise import normal_from
 from .state_dependent import StateDependentNetwork

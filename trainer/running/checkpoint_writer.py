@@ -76,7 +76,7 @@ class CheckpointWriter:
         self._written(path, checkpoint.iteration)
 
     def close(self) -> None:
-        """Wait for the one under way: what is begun is written and told, whatever ends the run."""
+        """Wait for the one under way: it is written and announced, whatever ends the run."""
         self.tell(wait=True)
         self._thread.shutdown()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ...shared import MetricsWriter
 from ...shared.page.requests import TakeRequest
@@ -168,13 +169,12 @@ def scheduled_values(config: TrainConfig, iteration: int) -> dict[str, float]:
     fraction = min(iteration / config.num_scheduled_iterations, 1.0)
     values = {}
     for key in ("learning_rate", "clip_coef", "entropy_coef"):
-        schedule = getattr(section, f"{key.removesuffix('_coef')}_schedule", "constant")
+        schedule: Any = getattr(section, f"{key.removesuffix('_coef')}_schedule", "constant")
         if schedule != "constant":
-            values[f"{config.base_algorithm}.{key}"] = scheduled(
-                getattr(section, key), schedule, fraction
-            )
+            value = scheduled(getattr(section, key), schedule, fraction)
+            values[f"{config.base_algorithm}.{key}"] = float(value)
     if isinstance(section, EpsilonGreedyConfig):
-        values["exploration/epsilon"] = epsilon_at(section, fraction)
+        values["exploration/epsilon"] = float(epsilon_at(section, fraction))
     return values
 
 

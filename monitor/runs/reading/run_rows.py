@@ -17,7 +17,7 @@ import numpy as np
 
 from ....shared import History, MetricsReader
 from ...charts.point_fold import FoldedPoints, PointFold, Points, Rows
-from .metric_places import MetricPlaces
+from .row_cursor import MetricPlaces
 
 if TYPE_CHECKING:  # SQLite is loaded once there is a file to read: not before the first frame
     from ....shared.rows.row_file_reader import RowFileReader

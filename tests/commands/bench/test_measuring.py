@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operant.commands.bench.measuring import Sample, alternate, summary, timed, versions
+from operant.commands.bench.measuring import Sample, alternate, timed
 
 
 class Counted:
@@ -40,11 +40,3 @@ def test_work_is_repeated_until_the_time_is_over_and_counted():
     sample = timed(work, seconds=0)
     assert (sample.env_steps, len(calls)) == (7, 1)
     assert sample.seconds > 0
-
-
-def test_a_median_has_its_spread():
-    assert summary([3.0, 1.0, 2.0]) == {"median": 2.0, "min": 1.0, "max": 3.0}
-
-
-def test_a_package_that_is_not_installed_has_no_version():
-    assert versions("numpy", "no-such-package")["no-such-package"] is None

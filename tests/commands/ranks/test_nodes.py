@@ -35,15 +35,10 @@ def test_this_machine_is_known_by_its_names_and_addresses(name):
     ("text", "told"),
     [
         ("", "a name is empty"),
-        ("localhost,,mini", "a name is empty"),
-        ("localhost,mini,mini", "mini is there twice"),
         ("localhost,mini,me@Mini", "me@Mini is there twice"),
         ("localhost,127.0.0.1", "this machine is there twice"),
         ("mini,air", "is without this machine"),
         ("localhost,-oProxyCommand=date", "is not a machine"),
-        ("localhost,a b", "is not a machine"),
-        ("localhost,mini=", "is not a machine"),
-        ("localhost,@mini", "is not a machine"),
         ("localhost,mini:port", "is not a machine"),
     ],
 )
@@ -84,8 +79,6 @@ def _local(member):
     ("processes", "told"),
     [
         ("0", "--processes 0 is not a number of processes"),
-        ("-1", "--processes -1 is not a number"),
-        ("two", "--processes two is not a number"),
         ("2,", "--processes 2, is not a number"),
         ("2,1,1", "3 numbers for 2 machines"),
         ("1000,1000", "2000 ranks are too many"),

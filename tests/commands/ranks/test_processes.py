@@ -28,13 +28,12 @@ def test_a_run_of_two_goes_on_with_another_split_and_leaves_a_log_of_each():
     assert not rank_pids()
 
 
-@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
-def test_ctrl_c_and_a_closed_terminal_leave_nothing_running(number, exit_code):
+def test_ctrl_c_leaves_nothing_running():
     with training(*SMALL, *FOR_EVER, "--processes", "2") as process:
         wait_for(lambda: has_trained(the_run()))
         assert len(rank_pids()) == 1
-        os.killpg(process.pid, number)  # as a terminal does
-        assert process.wait(PATIENCE_S) == exit_code
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        assert process.wait(PATIENCE_S) == 130
         wait_for(lambda: not rank_pids())
     run = the_run()
     status = read_status(run)
@@ -92,17 +91,6 @@ def test_what_a_rank_says_as_it_fails_is_shown(tmp_path, monkeypatch):
     assert first == "rank 1 (this machine) ended before the ranks had met: no such memory"
     assert second == f"operant: rank 1 (this machine), {the_run().console_path(1)} ends:"
     assert rest == ["  no such memory"]
-
-
-def test_what_a_rank_prints_is_masked(tmp_path, monkeypatch):
-    (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys\nif 'rank' in sys.orig_argv:\n"
-        "    print('password=hunter2hunter2', flush=True)\n    os._exit(3)\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    assert operant_process("train", *SMALL, "--processes", "2").returncode == 1
-    assert "password=***" in the_run().console_path(1).read_text()
-    assert "hunter2" not in the_run().console_path(1).read_text()
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gymnasium.envs import registration
 from optuna.trial import TrialState
 
 from operant.commands.sweep import study as optunas
 from operant.commands.sweep.definition import checked_definition, read_definition, write_definition
-from operant.commands.sweep.found_table import Going, TableWriter, line_of
+from operant.commands.sweep.found_table import Going, TableWriter
 from operant.commands.sweep.open_trial import SCORES, Scores, mean_up_to
 from operant.commands.sweep.parameters import Parameter, parse_parameter
 from operant.commands.sweep.study import ask, asked_before, enqueue, open_study
@@ -86,14 +85,6 @@ def test_a_stored_sweep_begins_with_a_preset_or_with_its_own_file(
         read_definition(sweep)
 
 
-@pytest.mark.parametrize("source", ["CartPole-v1", "mine/CartPole-v1", "acrobot"])
-def test_a_sweep_of_an_environment_is_read_as_it_was_written(source, sweep, monkeypatch):
-    monkeypatch.setattr(registration, "registry", dict(registration.registry))
-    registration.register("mine/CartPole-v1", "gymnasium.envs.classic_control:CartPoleEnv")
-    write_definition(sweep, definition_of(source=source))
-    assert read_definition(sweep).source == source
-
-
 def test_a_file_that_changes_later_changes_no_trial(sweep, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('env = "cart_pole"\nalgorithm = "ppo"\nnum_envs = 16\n')
@@ -132,24 +123,6 @@ def test_a_journal_with_a_line_that_is_none_is_one_error(sweep, line):
         open_study(sweep, definition)
 
 
-def test_a_table_that_cannot_be_written_ends_no_sweep(sweep, monkeypatch):
-    definition = definition_of(num_trials=1)
-    study = open_study(sweep, definition)
-    study.tell(ask(study, definition.parameters), 1.0)
-
-    def full(data):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(sweep, "write_table", full)
-    said = []
-    Sweeper(sweep, definition, study, said.append).run()
-    assert said == ["the table cannot be written: No space left on device"]
-    monkeypatch.undo()
-    Sweeper(sweep, definition, study, said.append).run()
-    assert len(said) == 1
-    assert sweep.table().count("finished") == 1
-
-
 @pytest.mark.slow
 def test_a_process_that_was_killed_while_it_wrote_is_not_waited_for_for_ever(sweep, monkeypatch):
     monkeypatch.setattr(optunas, "LOCK_GRACE_S", 3)
@@ -167,15 +140,6 @@ def test_a_trial_that_another_process_began_has_the_same_values(sweep):
     again = asked_before(study, frozen, definition.parameters)
     assert again.params == first.params
     assert again.number == first.number
-
-
-def test_going_on_draws_other_values_than_the_beginning(sweep):
-    definition = definition_of()
-    drawn = []
-    for _ in range(3):
-        trial = ask(open_study(sweep, definition), definition.parameters)
-        drawn.append(trial.params["ppo.learning_rate"])
-    assert len(set(drawn)) == 3
 
 
 def test_the_table_has_all_that_the_study_has(sweep):
@@ -226,41 +190,6 @@ def test_machines_share_a_study_and_leave_each_other_their_trials(storage, tmp_p
     first, second = TableWriter(sweep, here, study).write().trials
     assert (first.runs, first.message) == (("run-of-a",), "")
     assert (second.runs, second.message) == (("run-of-b",), "on b")
-
-
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_what_decides_is_what_matters(sweep, direction):
-    metric = {"maximize": "evaluation/return", "minimize": "loss/value"}[direction]
-    definition = definition_of(**{direction: [metric]})
-    study = open_study(sweep, definition)
-    sign = 1 if direction == "maximize" else -1
-    for epochs in [1, 2, 3, 4, 5, 6, 7, 8] * 3:
-        enqueue(study, {"ppo.num_epochs": epochs})
-        study.tell(ask(study, definition.parameters), float(sign * epochs))
-    table = TableWriter(sweep, definition, study).write()
-    assert table.by_importance()[0] == "ppo.num_epochs"
-
-
-def test_a_trial_whose_sweeper_died_before_it_could_tell_is_told(sweep):
-    definition = definition_of(num_trials=1)
-    trial = ask(open_study(sweep, definition), definition.parameters)
-    trial.set_user_attr(SCORES, {str(seed): [7.0] for seed in definition.seeds})
-    study = open_study(sweep, definition)
-    Sweeper(sweep, definition, study).run()
-    (told,) = study.get_trials()
-    assert (told.state, told.value) == (TrialState.COMPLETE, 7.0)
-
-
-def test_a_trial_that_ties_is_as_good_as_the_best(sweep):
-    definition = definition_of()
-    study = open_study(sweep, definition)
-    first, second, third = (
-        line_of(study.tell(ask(study, definition.parameters), score), study, definition)
-        for score in (1.0, 1.0, 2.0)
-    )
-    assert first.startswith("trial 0: 1.000, the best so far;")
-    assert second.startswith("trial 1: 1.000, as good as trial 0;")
-    assert third.startswith("trial 2: 2.000, the best so far;")
 
 
 def test_a_score_from_before_the_last_tenth_is_better_than_none():

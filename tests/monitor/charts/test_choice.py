@@ -9,7 +9,7 @@ from views import SCHEMA, make_history, texts
 from operant.monitor.charts.arrangement import Arrangement
 from operant.monitor.charts.board import ChartBoard
 from operant.monitor.charts.chart import draw_chart
-from operant.monitor.charts.choice import chart_of, charted
+from operant.monitor.charts.choice import chart_of, charted, says_nothing
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Look, ShownRun, Watched, shown_run
 from operant.monitor.runs.reading.run_view import RunView
@@ -129,3 +129,23 @@ def test_a_reference_that_has_ended_without_rows_is_not_waited_for(reference, sa
 def test_whole_numbers_of_things_have_no_fraction(unit, text):
     chart = chart_of(Metric("a", unit=unit), [run_of([5.0, 7.0])], ChartOptions(), (0.0, 1.0))
     assert chart.value == text
+
+
+def test_charts_that_say_nothing_come_last_and_those_of_a_policy_s_return_never():
+    count = np.arange(10.0)
+    history = make_history(
+        {
+            "updates/skipped": np.zeros(10),
+            "speed/a": count,
+            "loss/value": np.ones(10),
+            "episode/return": count,
+            "episode/length": count,
+            "evaluation/return": np.full(10, -200.0),
+        }
+    )
+    silent = {name for name in history.names if says_nothing(name, [history])}
+    assert silent == {"updates/skipped", "episode/length"}
+    other = make_history({"updates/skipped": count, "episode/length": count})
+    assert not any(says_nothing(name, [history, other]) for name in silent)
+    few = make_history({"updates/skipped": np.zeros(7)})
+    assert not says_nothing("updates/skipped", [few])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -18,8 +17,8 @@ from operant.monitor.charts.curves import (
     line_spans,
     value_at,
 )
-from operant.monitor.charts.ticks import nice_scale
-from operant.monitor.charts.x_axis import x_axis
+from operant.monitor.charts.ticks import nice_scale, tick_rows
+from operant.monitor.charts.x_axis import cell_of, x_axis
 from operant.shared.page.history import NEVER_WRITTEN
 
 NAN = float("nan")
@@ -65,40 +64,57 @@ def test_points_outside_the_range_are_not_drawn():
 
 def test_a_line_is_straight_between_points_and_nowhere_else():
     columns = gather(curve([1, 3], [0, 4]), (0.0, 4.0), 5)
-    line = line_spans(columns, (0.0, 4.0), 5, 5)
+    line = line_spans(columns, (0.0, 4.0), 5, 20)  # value v in dot row 2 + 4 * (4 - v)
     drawn = line.top <= line.bottom
     assert drawn.tolist() == [False, True, True, True, False]
-    assert line.top[2] <= 2 <= line.bottom[2]  # half way
-    assert line.bottom[1] == 4
-    assert line.top[3] == 0
+    assert line.top[2] <= 10 <= line.bottom[2]  # half way
+    assert line.bottom[1] == 18
+    assert line.top[3] == 2
 
 
 def test_a_band_spans_the_lowest_to_the_highest_value():
     columns = gather(curve([0, 0, 1], [1, 3, 2]), (0.0, 1.0), 2)
-    band = band_spans(columns, (0.0, 4.0), 2, 5)
-    assert (band.top.tolist(), band.bottom.tolist()) == ([1, 2], [3, 2])
+    band = band_spans(columns, (0.0, 4.0), 2, 20)
+    assert (band.top.tolist(), band.bottom.tolist()) == ([6, 10], [14, 10])
 
 
 @given(
     arrays(float, st.integers(1, 60), elements=st.floats(-1e150, 1e150)),
     st.integers(1, 40),
-    st.integers(1, 30),
+    st.integers(1, 8),
 )
-def test_every_value_in_range_is_inside_the_canvas(y, dot_columns, dot_rows):
+def test_every_value_in_range_is_inside_the_canvas(y, dot_columns, rows):
     columns = gather(curve(np.arange(len(y)), y), (0.0, float(len(y) - 1)), dot_columns)
     scale = nice_scale(y.min(), y.max())
-    line = line_spans(columns, (scale.low, scale.high), dot_columns, dot_rows)
+    line = line_spans(columns, (scale.low, scale.high), dot_columns, 4 * rows)
     assert (line.top <= line.bottom).any()
-    assert line.bottom.max() <= dot_rows
-    assert line.top.min() >= -1
+    assert line.bottom.max() < 4 * rows
+    assert line.top.min() >= 0
 
 
-def test_a_hundred_thousand_points_keep_their_mean():
-    y = np.sin(np.arange(100_000))
-    columns = gather(curve(np.arange(100_000), y), (0.0, 99_999.0), 100)
-    assert len(columns) == 100
-    assert np.abs(columns.mean).max() < 0.01
-    assert columns.low.min() == pytest.approx(-1, abs=1e-3)
+ENDS = st.floats(-1e12, 1e12).filter(lambda x: x == 0 or abs(x) > 1e-12)
+
+
+@given(ENDS, ENDS, st.floats(0, 1), st.integers(2, 60))
+def test_a_value_read_back_from_its_row_is_right_within_half_a_row(one, other, share, rows):
+    scale = nice_scale(min(one, other), max(one, other))
+    ends, height = (scale.low, scale.high), scale.high - scale.low
+
+    def row_of(value):
+        columns = gather(curve([0], [value]), (0.0, 0.0), 1)
+        return int(line_spans(columns, ends, 1, 4 * rows).top[0]) // 4
+
+    value = scale.low + share * height
+    read = scale.high - row_of(value) / (rows - 1) * height
+    assert abs(read - value) <= height / (rows - 1) * (0.5 + 1e-6)
+    for row, tick in tick_rows(scale, rows).items():
+        assert row_of(tick) == row  # the curve of a constant lies on its tick's line
+
+
+@given(st.floats(0, 1), st.integers(1, 200))
+def test_a_cursor_stands_in_the_column_of_its_point(share, columns):
+    place = gather(curve([share], [0]), (0.0, 1.0), 2 * columns).places[0]
+    assert cell_of(share, (0.0, 1.0), columns) == place // 2
 
 
 def test_a_line_breaks_at_nan_and_passes_over_what_was_not_written():
@@ -110,11 +126,11 @@ def test_a_line_breaks_at_nan_and_passes_over_what_was_not_written():
 
 def test_nothing_is_drawn_inside_a_break():
     columns = gather(curve([0, 2, 6, 8], [0, 0, 4, 4], breaks=[2]), (0.0, 8.0), 9)
-    line = line_spans(columns, (0.0, 4.0), 9, 5)
+    line = line_spans(columns, (0.0, 4.0), 9, 20)
     drawn = line.top <= line.bottom
     assert drawn.tolist() == [True] * 3 + [False] * 3 + [True] * 3
-    assert line.top[2] == 4  # it does not reach for the point behind the break
-    assert line.bottom[6] == 0
+    assert line.top[2] == 18  # it does not reach for the point behind the break
+    assert line.bottom[6] == 2
 
 
 @given(

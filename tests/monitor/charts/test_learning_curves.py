@@ -50,7 +50,7 @@ def test_the_first_run_of_the_readme_shows_its_learning_curve(width):
 @pytest.mark.parametrize("width", [8, 12, 16])
 def test_in_the_list_it_rises_from_the_lowest_block_to_the_highest(width):
     drawn = sparkline(sampled(np.arange(1221.0), CART_POLE, 32), width)
-    assert drawn == "▁" + "█" * (width - 1)
+    assert drawn == "▁" + "▇" * (width - 1)
 
 
 @given(

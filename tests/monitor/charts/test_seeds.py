@@ -89,17 +89,6 @@ def test_standard_errors_and_interquartile_means_are_those_of_the_runs_there_are
         assert at(seeds_history(runs, spread), 20) == (1, 1, 1)  # one run has no band
 
 
-def test_the_newest_value_is_an_interquartile_mean_as_well():
-    runs = [run_of([v, v], [0, 10]) for v in (0, 1, 2, 3, 1000)]
-    views = [
-        RunView(RunStatus(f"run{i}", "finished", metrics={"a": run.series("a").mean[-1]}), run,
-                (Metric("a"),))
-        for i, run in enumerate(runs)
-    ]  # fmt: skip
-    assert seeds_view("x", views, "iqm").newest["a"] == 2.0
-    assert seeds_view("x", views, "error").newest["a"] == 201.2
-
-
 def test_a_chart_has_the_interval_beside_its_value():
     view = seeds_view("x", [member(row).view for row in ROWS[:3]], "error")
     run = shown_run(Watched(view), "env steps", view, None)

@@ -126,3 +126,9 @@ def test_what_is_shown_always_lies_in_the_whole_and_is_never_empty(steps, end):
 def test_zooming_out_undoes_zooming_in(factor, about):
     window = XWindow().zoomed(WHOLE, factor, about).zoomed(WHOLE, 1 / factor * 1.001, about)
     assert window.shown(WHOLE) == pytest.approx(WHOLE)
+
+
+def test_as_many_steps_out_as_in_show_all_of_a_run_that_went_on_meanwhile():
+    window = XWindow().zoomed(WHOLE, 0.6, about=1.0)
+    assert window.zoomed((0.0, 1050.0), 1 / 0.6, about=1.0) == XWindow()
+    assert window.zoomed((0.0, 2000.0), 1 / 0.6, about=1.0) != XWindow()  # twice as long: not yet

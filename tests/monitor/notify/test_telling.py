@@ -26,7 +26,8 @@ def told(tmp_path):
     return tmp_path / "told"
 
 
-def test_a_rule_that_holds_and_a_run_that_finishes_are_told_once_each(told):
+def test_a_rule_that_holds_and_a_run_that_finishes_are_told_once_each(told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     write_settings('rules = ["episode/return < 10 after 100"]\n' + command_into(told))
     with looping() as (process, run):
         wait_for(lambda: len(told_in(told)) == 2)
@@ -48,17 +49,7 @@ def test_a_rule_that_holds_and_a_run_that_finishes_are_told_once_each(told):
 
     assert operant("record", run.id).returncode == 0
     assert len(told_in(told)) == 3
-
-
-def test_nothing_that_a_run_says_is_ever_run(told, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_settings(command_into(told) + 'on = ["finish"]')
-    with looping() as (process, run):
-        wait_for(lambda: any("alert: " in text for text in event_texts(run)))
-        process.communicate()
-        wait_for(lambda: is_over(run))
-    assert [each["kind"] for each in told_in(told)] == ["finish"]
-    assert not list(tmp_path.rglob("hacked"))
+    assert not list(tmp_path.rglob("hacked"))  # by the command in the run's own configuration
 
 
 def test_a_killed_trainer_is_told_as_a_crash_by_its_recorder(told):
@@ -125,22 +116,17 @@ def test_a_command_that_does_not_end_holds_up_nothing(told):
         wait_for(lambda: not run.recording_path.exists())
 
 
-def test_a_command_that_fails_is_said_among_the_events(told):
-    write_settings("command = 'exit 3'")
-    with looping() as (process, run):
-        note = "the command failed with exit code 3"
-        wait_for(lambda: any(text.endswith(note) for text in event_texts(run)))
-        process.communicate()
-        wait_for(lambda: is_over(run))
-
-
-def test_settings_that_others_can_write_to_are_refused_and_said(told):
-    path = write_settings(command_into(told))
-    path.chmod(0o620)
+@pytest.mark.parametrize("mode", [0o600, 0o620])
+def test_what_is_not_told_is_said_once_among_the_events(told, mode):
+    path = write_settings("command = 'exit 3'")
+    path.chmod(mode)
     with looping() as (process, run):
         wait_for(lambda: any("alert: " in text for text in event_texts(run)))
         process.communicate()
         wait_for(lambda: is_over(run))
     assert told_in(told) == []
     refusal = f"{path} is not used: others can write to {path}: run `chmod go-w {path}`"
-    assert event_texts(run).count(refusal) == 1
+    texts = event_texts(run)
+    assert texts.count(refusal) == (mode == 0o620)
+    failed = any(text.endswith("the command failed with exit code 3") for text in texts)
+    assert failed == (mode == 0o600)

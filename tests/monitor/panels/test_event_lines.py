@@ -35,10 +35,13 @@ def test_long_texts_are_broken_in_full_and_lose_nothing():
     assert full.split() == words.split()
 
 
-def test_a_narrow_pane_shows_the_number_of_an_evaluation():
-    (line,) = texts(brief_lines([event("500.0 mean return of the evaluation")], 26))
-    assert line.startswith("12:00:00 · 500.0 mean")
-    assert len(line) == 26
+def test_a_narrow_pane_shows_all_words_of_an_evaluation():
+    lines = texts(brief_lines([event("500.0 mean return of the evaluation")], 26))
+    assert [line.strip() for line in lines] == [
+        "12:00:00 · 500.0 mean",
+        "return of the",
+        "evaluation",
+    ]
 
 
 @given(st.text(), st.sampled_from(["debug", "info", "warning", "error"]), st.integers(1, 60))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from views import make_history, make_view, texts
+from views import make_history, make_view
 
 from operant.monitor.panels.hints import (
     COLLECT_SHARE,
@@ -16,7 +16,6 @@ from operant.monitor.panels.hints import (
     LEAST_ITERATIONS,
     NUM_PAUSES,
     PAUSE_SHARE,
-    Hint,
     Shares,
     hint_for,
     hint_of,
@@ -26,7 +25,6 @@ from operant.monitor.panels.hints import (
 )
 from operant.monitor.runs.machine.tuning_advice import Knobs
 from operant.monitor.runs.reading.run_view import RunView
-from operant.monitor.widgets.time_panel import TimePanel
 from operant.shared import Metric
 from operant.shared.page.events import Event
 
@@ -181,35 +179,3 @@ def test_a_run_that_is_over_says_nothing_of_the_gpu():
 
 def test_of_a_loop_of_ones_own_nothing_is_known():
     assert hint_of(view_of(knobs=None, collect=0.9, learn=0.1), 0.1) is None
-
-
-@given(st.lists(st.floats(0, 1e3), min_size=4, max_size=40))
-def test_shares_are_shares(seconds):
-    half = len(seconds) // 2
-    collect, learn = np.array(seconds[:half]), np.array(seconds[half : 2 * half])
-    shares = steady_shares(
-        SCHEMA, view_of(half, collect=collect, learn=learn, evaluate=learn).history
-    )
-    assert all(0 <= share <= 1 for share in shares)
-    assert shares.collect + shares.learn <= 1 + 1e-9
-
-
-def numbers(lines: list[str]) -> set[str]:
-    return {word for line in lines for word in line.split() if word.endswith("%")}
-
-
-@given(st.integers(20, 120), st.integers(4, 40), st.integers(1, 6))
-def test_in_a_small_panel_the_hint_gives_way_first(width, height, num_phases):
-    seconds = dict(zip(PHASES, (9.0, 1.0, 0.5, 0.2, 0.1, 0.3), strict=True))
-    view = view_of(**dict(list(seconds.items())[:num_phases]))
-    with_hint, without = TimePanel(), TimePanel()
-    for panel, hint in (
-        (with_hint, Hint("collecting takes 90%", "it", "raise x")),
-        (without, None),
-    ):
-        panel.redraw = lambda: None
-        panel.show(view, hint)
-    drawn, plain = (texts(p.draw(width, height)) for p in (with_hint, without))
-    assert len(drawn) == len(plain) == height
-    assert numbers(plain) == numbers(drawn)
-    assert ("publishes" in "".join(plain)) == ("publishes" in "".join(drawn))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from views import SCHEMA, make_history, make_view, texts
+from views import make_history, texts
 
 from operant.monitor.panels.phases import (
     NUM_ITERATIONS,
@@ -76,18 +76,6 @@ def test_the_numbers_stay_in_their_room(width, height):
 def test_the_largest_stay_when_room_is_short():
     lines = texts(draw_phases(phases(1.0, 3.0, 0.5), 30, 3))
     assert [line.split()[1] for line in lines[1:]] == ["collect", "learn"]
-
-
-def test_all_five_fit_a_terminal_of_eighty_columns():
-    lines = texts(draw_phases(phases(3.0, 1.0, 0.5, 0.01, 1e-6), 36, 4))
-    shown = "\n".join(lines[1:])
-    assert all(p.name in shown for p in phases(1, 1, 1, 1, 1))
-
-
-def test_a_training_run_shows_its_three_phases():
-    view = make_view()
-    names = [phase.name for phase in recent_phases(SCHEMA, view.history)]
-    assert names == ["collect", "learn", "evaluate"]
 
 
 def test_over_the_run_the_first_phase_is_at_the_bottom_as_high_as_its_share():

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 from playing import CountedEpisodes
 
-from operant.monitor.play.film import HEAD
 from operant.monitor.play.filming import WIDTH, moments_of, write_episode
+from operant.monitor.play.projection import HEAD
 from operant.shared.episodes.scene import Frame
 from operant.shared.errors import UsageError
 
@@ -60,14 +60,6 @@ def test_a_film_is_written_as_it_is_played(tmp_path, monkeypatch):
     for name in ("a.mp4", "a.gif"):
         assert write(tmp_path / name, Watched(12)) == 13
     assert most <= 4
-
-
-def test_a_film_is_as_slow_as_it_is_asked_to_be(tmp_path):
-    # two env steps a second, ten frames at most: a step every half second
-    write(tmp_path / "a.gif", speed=2.0)
-    with Image.open(tmp_path / "a.gif") as gif:
-        assert gif.n_frames == 6
-        assert gif.info["duration"] == 500
 
 
 @pytest.mark.parametrize("episodes", [CountedEpisodes(5), Pictures(5)], ids=["scene", "frames"])

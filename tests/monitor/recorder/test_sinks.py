@@ -69,14 +69,6 @@ def test_tensorboard_files_are_not_written_through_a_link(tmp_path):
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_tensorboard_forgets_what_a_resumed_run_does_again(tmp_path):
-    sink = TensorBoardSink(tmp_path)
-    sink.take(*batch([1, 2, 3, 4], loss=[1.0] * 4))
-    sink.take(*batch([3], loss=[2.0]))
-    sink.close(is_success=True)
-    assert scalars(tmp_path, "loss") == [(10, 1.0), (20, 1.0), (30, 2.0)]
-
-
 class Run:
     """A run of this process whose rows are taken to its file when told to."""
 
@@ -184,10 +176,6 @@ def test_prometheus_names_that_fall_together_are_told_apart_by_a_label(prometheu
         'operant_a_b{metric="a/b",run="run-1"} 1.0',
     ]
     assert 'operant_env_steps{run="run-1"} 10.0' in fetched(prometheus)
-
-
-def test_prometheus_listens_to_this_machine_alone_unless_told_otherwise():
-    assert RecorderSettings().prometheus_address == "127.0.0.1"
 
 
 def test_wandb_takes_rows_offline(tmp_path):

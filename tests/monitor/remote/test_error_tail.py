@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from operant.monitor.remote.error_tail import ErrorTail
+from operant.monitor.remote.connection import ErrorTail
 
 
 @pytest.mark.parametrize(

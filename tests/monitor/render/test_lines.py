@@ -42,6 +42,19 @@ def test_a_long_name_loses_its_middle():
     assert fit_middle(name, 16) == "20261…ole-ppo-k3f9"[0:5] + "…" + name[-10:]
 
 
+@given(st.sets(st.text("ab/_", min_size=1, max_size=12), min_size=2), st.integers(0, 9))
+def test_a_name_that_is_cut_takes_the_room_it_is_given_whatever_the_others_are(names, width):
+    for name in names:
+        assert line_width([(fit_middle(name, width, tuple(names)), "text")]) <= width
+
+
+def test_names_are_cut_where_they_differ():
+    one, other = "speed/average_env_steps_per_s", "speed/agent_env_steps_per_s"
+    assert fit_middle(one, 20, ["loss/value"]) == fit_middle(one, 20) == fit_middle(other, 20)
+    assert fit_middle(one, 20, [other]) == "speed/av…steps_per_s"
+    assert fit_middle(other, 20, [one]) == "speed/ag…steps_per_s"
+
+
 @given(st.lists(st.tuples(st.text(max_size=9), st.just("text")), max_size=5), st.integers(0, 30))
 def test_a_fitted_line_takes_the_room_it_is_given(line, width):
     assert line_width(fit_line(line, width, "text")) == width
@@ -56,6 +69,7 @@ def test_two_ends_of_a_line_stand_apart_until_there_is_no_room():
 @pytest.mark.parametrize("width", [4, 20, 33])
 @pytest.mark.parametrize("height", [2, 5])
 def test_a_box_has_its_size(width, height):
-    lines = boxed([("t", "text")], [[("x", "text")]], max(width, 8), height, "border")
-    assert len(lines) == height
-    assert {line_width(line) for line in lines} == {max(width, 8)}
+    for words in ("x", "x" * 40):
+        lines = boxed([(words, "text")], [[(words, "text")]], max(width, 8), height, "border")
+        assert len(lines) == height
+        assert {line_width(line) for line in lines} == {max(width, 8)}

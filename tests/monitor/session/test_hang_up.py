@@ -8,7 +8,7 @@ import threading
 import pytest
 from waiting import wait_for
 
-from operant.monitor.session.hang_up import EXIT_CODE, leaving_with_the_terminal, waited_for_hang_up
+from operant.monitor.session.hang_up import EXIT_CODE, leaving_in_good_order, waited_for_hang_up
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_the_reader_of_a_pipe_that_goes_is_noticed():
 def test_the_monitor_is_asked_to_leave_and_is_not_ended_when_it_does(terminal):
     keys, screen = terminal
     left, ended = threading.Event(), []
-    with leaving_with_the_terminal(left.set, [screen], ended.append):
+    with leaving_in_good_order(lambda _: left.set(), [screen], ended.append):
         os.close(keys)
         assert wait_for(left.is_set)
     assert ended == []
@@ -48,7 +48,7 @@ def test_one_that_cannot_leave_is_ended(terminal, monkeypatch):
     monkeypatch.setattr("operant.monitor.session.hang_up.GRACE_S", 0.01)
     keys, screen = terminal
     never, ended = threading.Event(), []
-    with leaving_with_the_terminal(never.wait, [screen], ended.append):
+    with leaving_in_good_order(lambda _: never.wait(), [screen], ended.append):
         os.close(keys)
         assert wait_for(lambda: ended == [EXIT_CODE])
     never.set()

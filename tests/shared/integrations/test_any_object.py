@@ -19,9 +19,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as st_numpy
 
 import operant
 from operant.shared.runs.status import read_status
@@ -114,23 +111,6 @@ NASTY = [
     torch.empty((), device="meta"), torch.nn.Linear(1, 1),
 ]  # fmt: skip
 
-# Hypothesis would print them.
-NASTY_ONES = st.integers(0, len(NASTY) - 1).map(lambda number: NASTY[number])
-ANYTHING = st.one_of(
-    NASTY_ONES,
-    st.recursive(
-        st.one_of(
-            st.none(), st.booleans(), st.integers(), st.floats(), st.complex_numbers(), st.text(),
-            st.binary(), st.decimals(), st.fractions(), st.datetimes(), NASTY_ONES,
-            st_numpy.arrays(st_numpy.scalar_dtypes(), st.integers(0, 3)),
-        ),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-            st.text() | st.integers() | st.none() | st.floats(), inner, max_size=3
-        ),
-        max_leaves=5,
-    ),
-)  # fmt: skip
-
 
 def call_everything(value: Any, other: Any) -> None:
     """Every public call of a loop, with `value` in every place."""
@@ -193,28 +173,6 @@ def test_no_nasty_object_raises_into_the_loop(index, seen, capsys):
     assert len(warnings) == len(set(warnings)) <= 100
 
 
-@pytest.mark.slow
-def test_nothing_that_is_logged_or_configured_raises_into_the_loop(seen):
-    run = operant.init()
-    operant.log({"good": 0.0})  # before others take all the room
-
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-    @given(ANYTHING, ANYTHING)
-    @example(2**63, 2**63)
-    @example([{"dropout": None}], {"layers": [{"dropout": None}]})
-    def call(value: Any, other: Any) -> None:
-        call_everything(value, other)
-        for record in (run.config, run.summary):  # else every file written is longer than the last
-            record._entries.clear()
-
-    call()
-    operant.log({"good": 1.5}, commit=True)
-    assert seen.status.metrics["good"] == 1.5
-    assert seen.run.manifest()["id"] == run.id
-    run.finish()
-    assert seen.status.state == "finished"
-
-
 def test_a_loop_that_finds_ever_new_mistakes_is_warned_a_hundred_times(seen, capsys):
     run = operant.init()
     for number in range(300):
@@ -222,11 +180,6 @@ def test_a_loop_that_finds_ever_new_mistakes_is_warned_a_hundred_times(seen, cap
     warnings = capsys.readouterr().err.splitlines()
     assert len(warnings) == 100
     assert warnings[-1].endswith("further warnings are not shown")
-
-
-def test_one_bad_value_takes_no_other_with_it(seen):
-    operant.init().log({"a": 1.0, "bad": recursive_dict(), "worse": HostileDict(), "b": 2.0})
-    assert (seen.status.metrics["a"], seen.status.metrics["b"]) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize("commit", [NotImplemented, np.array([1, 0]), Hostile()])
@@ -259,12 +212,3 @@ def test_a_run_begun_outside_a_repository_goes_on_twice(tmp_path, monkeypatch, s
     assert "git_commit" not in seen.run.manifest()
     assert len(seen.run.manifest()["resumed"]) == 2
     assert seen.run.manifest()["config"] == {"layers": [{}]}
-
-
-def test_a_run_that_cannot_be_begun_leaves_nothing(monkeypatch, operant_home, capsys):
-    monkeypatch.setattr("operant.shared.runs.run_folder.RunLock", raising)
-    with operant.init() as run:
-        run.log({"loss": 1.0})
-    assert run.id == ""
-    assert list((operant_home / "runs").iterdir()) == []
-    assert "RuntimeError: no; the loop goes on" in capsys.readouterr().err

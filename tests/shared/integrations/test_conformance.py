@@ -40,9 +40,3 @@ def test_every_piece_works_with_the_original(table):
     found = outcomes(table, "real")
     assert len(found) > 35
     assert {title: outcome for title, outcome in found.items() if outcome != "works"} == {}
-
-
-def test_the_table_names_nothing_twice():
-    for groups in conformance.TABLES.values():
-        titles = [f"{group}: {piece.title}" for group, pieces in groups.items() for piece in pieces]
-        assert len(titles) == len(set(titles))

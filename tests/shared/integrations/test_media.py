@@ -157,14 +157,12 @@ class Hostile:
         raise RuntimeError("boom")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", ["Image", "Video", "Html", "Histogram"])
-@pytest.mark.parametrize("data", ["hostile", None, object(), "/dev/zero", "/nowhere", b"", [], {}])
-def test_no_data_ends_the_loop(make, data, seen):
+def test_no_data_ends_the_loop(make, seen):
     run = operant.init()
-    data = Hostile() if data == "hostile" else data
-    run.log({"x": getattr(operant, make)(data), "y": data, "a": 1.0})
-    assert seen.status.metrics["a"] == 1.0
+    for data in (Hostile(), None, object(), "/dev/zero", "/nowhere", b"", [], {}):
+        run.log({"x": getattr(operant, make)(data), "y": data, "a": 1.0})
+    assert seen.series("a") == [1.0] * 8
 
 
 def test_a_pipe_is_no_file_to_keep(seen, tmp_path, capsys):

@@ -47,12 +47,3 @@ def test_each_row_of_a_metric_has_the_newest_value_of_its_step_metric(seen, tmp_
     with (tmp_path / "a.csv").open() as file:
         rows = [(row["val/loss"], row["epoch"]) for row in csv.DictReader(file)]
     assert rows == [("4.0", ""), ("", "7.0"), ("3.0", "7.0"), ("", "")]
-
-
-def test_odd_arguments_never_end_the_loop(seen):
-    operant.init(project="p")
-    for arguments in ((None,), ("",), ("a", 3), ("*", "epoch"), (object(), object())):
-        operant.define_metric(*arguments)
-    operant.define_metric("a", step_metric="a")
-    operant.log({"a": 1.0, "b": 2.0})
-    assert step_metrics_of(seen.run)["b"] == "epoch"

@@ -40,15 +40,6 @@ def test_texts_are_events_and_hyperparameters_are_configuration(seen):
     assert seen.run.manifest()["name"].endswith("-lr")
 
 
-def test_what_a_page_cannot_hold_is_accepted_and_said_once(seen, capsys):
-    with SummaryWriter() as writer:
-        for step in range(3):
-            writer.add_graph(None)
-            writer.add_custom_scalars({"layout": step})
-    assert capsys.readouterr().err.count("it is accepted") == 2
-    assert seen.status.state == "finished"
-
-
 def test_a_step_to_purge_from_is_said_to_have_no_effect(seen, capsys):
     for purge_step in (None, 0, 5, 6):
         operant.init(reinit=False)

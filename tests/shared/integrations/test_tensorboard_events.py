@@ -6,58 +6,6 @@ import pytest
 
 from operant.shared.runs.status import read_status
 
-# The shape of CleanRL's scripts: the writer is imported first, and begins after the run.
-LIKE_CLEANRL = """
-import argparse
-import time
-import numpy as np
-import torch
-from torch.utils.tensorboard import SummaryWriter
-
-args = argparse.Namespace(env_id="CartPole-v1", seed=1, num_envs=4, num_steps=8, updates=3)
-run_name = f"{args.env_id}__ppo__{args.seed}__{int(time.time())}"
-import operant as wandb
-
-wandb.init(
-    project="cleanRL", entity=None, sync_tensorboard=True, config=vars(args), name=run_name,
-    monitor_gym=True, save_code=True,
-)
-writer = SummaryWriter(f"runs/{run_name}")
-writer.add_text(
-    "hyperparameters",
-    "|param|value|\\n|-|-|\\n%s" % ("\\n".join([f"|{k}|{v}|" for k, v in vars(args).items()])),
-)
-global_step = 0
-for update in range(1, args.updates + 1):
-    for step in range(args.num_steps):
-        global_step += args.num_envs
-        if step % 4 == 0:
-            writer.add_scalar("charts/episodic_return", np.float32(global_step), global_step)
-            writer.add_scalar("charts/episodic_length", np.int64(9), global_step)
-    writer.add_scalar("charts/learning_rate", 1e-3, global_step)
-    writer.add_scalar("losses/policy_loss", torch.tensor(0.5).item(), global_step)
-    writer.add_scalar("losses/clipfrac", np.mean([0.0, 0.5]), global_step)
-    writer.add_scalar("charts/SPS", 1000, global_step)
-writer.close()
-"""
-
-
-def test_a_script_like_cleanrls_is_recorded(run_script, seen, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    done = run_script(LIKE_CLEANRL)
-    assert done.returncode == 0, done.stderr
-    assert "operant: warning" not in done.stderr
-    # 3 updates of 8 steps in 4 environments: 96; the last episode ends at 64 + 5 * 4 = 84.
-    metrics = seen.status.metrics
-    assert seen.status.env_steps == 96
-    assert metrics["charts/episodic_return"] == 84
-    assert (metrics["losses/clipfrac"], metrics["charts/SPS"]) == (0.25, 1000)
-    assert seen.run.manifest()["config"]["env_id"] == "CartPole-v1"
-    (text,) = (seen.run.folder / "media" / "texts").iterdir()
-    assert "|num_envs|4|" in text.read_text()
-    assert list((tmp_path / "runs").rglob("events.out.tfevents*"))  # TensorBoard has its own
-
-
 WRITES = {
     "torch": "from torch.utils.tensorboard import SummaryWriter",
     "tensorboardX": "from tensorboardX import SummaryWriter",
@@ -81,6 +29,7 @@ writer.add_scalars("acc/all", {{"train": 0.75, "test": 0.25}}, 11)
 writer.add_histogram("weights", np.arange(1001.0), 12)
 writer.add_image("picture", np.zeros((3, 8, 8), dtype=np.uint8), 13)
 writer.add_text("note", "hello", 14)
+writer.add_text("table", "|key|value|\\n|-|-|\\n|num_envs|4|", 14)
 writer.add_hparams({{"lr": 0.125, "net": "mlp", "flag": True}}, {{"score": 2.0}}, global_step=15)
 writer.close()
 """)
@@ -93,6 +42,8 @@ writer.close()
     assert metrics["score"] == 2.0
     assert seen.run.manifest()["config"] == {"lr": 0.125, "net": "mlp", "flag": True}
     assert "note: hello" in [event.text for event in seen.events]
+    (text,) = (seen.run.folder / "media" / "texts").iterdir()
+    assert "|num_envs|4|" in text.read_text()
     (picture,) = (seen.run.folder / "media" / "images").iterdir()
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -96,8 +96,11 @@ def test_the_only_argument_without_a_keyword_is_the_project_and_the_first_of_sev
 def test_wandbs_variables_disable_a_run_and_an_argument_enables_it_again(variables, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert operant.init().disabled
-    operant.finish()
+    with operant.init(config={"lr": 0.1}) as run:
+        assert run.disabled
+        run.log({"loss": 1.0}, step=3)  # it takes everything and keeps nothing
+        run.summary["best"] = 1.0
+        assert run.config.lr == 0.1
     assert list_runs() == []
     assert not operant.init(mode="online").disabled
 
@@ -122,14 +125,6 @@ def test_while_a_run_is_open_init_returns_it_unless_told_otherwise():
     assert len(list_runs()) == 3
 
 
-def test_a_disabled_run_takes_everything_and_keeps_nothing():
-    with operant.init(mode="disabled", config={"lr": 0.1}) as run:
-        run.log({"loss": 1.0}, step=3)
-        run.summary["best"] = 1.0
-        assert run.config.lr == 0.1
-    assert list_runs() == []
-
-
 def test_a_finished_run_has_its_last_values_in_the_manifest(seen):
     run = operant.init()
     run.log({"loss": 2.0, "acc": 0.5})
@@ -138,12 +133,6 @@ def test_a_finished_run_has_its_last_values_in_the_manifest(seen):
     run.finish()
     assert seen.run.manifest()["summary"] == {"loss": 1.0, "acc": 0.5, "best": 0.75}
     assert seen.status.state == "finished"
-
-
-def test_finish_with_an_exit_code_is_a_failure(seen):
-    operant.init()
-    operant.finish(exit_code=3)
-    assert (seen.status.state, seen.status.message) == ("failed", "exit code 3")
 
 
 def test_an_alert_is_an_event(seen):
@@ -239,33 +228,23 @@ assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
     assert done.returncode == 0, done.stderr
 
 
-def test_an_ended_run_is_no_current_one_so_that_the_next_is_begun():
-    for _ in range(2):
-        assert operant.run is None
-        with operant.init():
-            assert operant.run
-    operant.init()
-    operant.finish()
-    assert operant.run is None
-    assert len(list_runs()) == 3
+SUBMODULES = """
+from operant.integration.sb3 import WandbCallback
+from operant.integration.keras import WandbMetricsLogger
+from operant.keras import WandbCallback
+from operant.apis.public import Run
+from operant.sdk import wandb_run
+from operant.data_types import BoundingBoxes2D, Table
+assert Table(["a"]).columns
+from operant.errors import CommError
+assert issubclass(CommError, Exception)
+import operant.plot
+operant.plot.line, operant.data_types.ImageMask, operant.util.make_artifact_name_safe
+"""
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from operant.integration.sb3 import WandbCallback",
-        "from operant.integration.keras import WandbMetricsLogger",
-        "from operant.keras import WandbCallback",
-        "from operant.apis.public import Run",
-        "from operant.sdk import wandb_run",
-        "from operant.data_types import BoundingBoxes2D, Table; assert Table(['a']).columns",
-        "from operant.errors import CommError; assert issubclass(CommError, Exception)",
-        "import operant.plot; operant.plot.line",
-        "import operant; operant.data_types.ImageMask, operant.util.make_artifact_name_safe",
-    ],
-)
-def test_submodules_of_wandb_are_imported_as_its_attributes_are_read(line):
-    done = python("-c", line)
+def test_submodules_of_wandb_are_imported_as_its_attributes_are_read():
+    done = python("-c", SUBMODULES)
     assert done.returncode == 0, done.stderr
 
 

@@ -6,7 +6,6 @@ import struct
 
 from operant.shared import Event, MetricsReader, MetricsWriter
 from operant.shared.page.layout import EVENT_HEAD_BYTES
-from operant.shared.page.resumed_page import Beginning
 
 SAID = Event(7, 1000, "warning", "the disk is nearly full", 12)
 
@@ -30,17 +29,3 @@ def test_a_number_that_is_not_its_own_is_not_believed(tmp_path):
         file.seek(place)
         file.write(struct.pack("<Q", 2))  # both now claim to be number 2
     assert [event.text for event in MetricsReader.attach(tmp_path / "p").events()] == ["the second"]
-
-
-def test_a_run_keeps_its_events_when_it_goes_on(tmp_path):
-    page = MetricsWriter.create(tmp_path / "p", "run", [], publish_interval_s=1, max_metrics=1)
-    page.event("info", "then")
-    page.publish({"a": 1.0})
-    page.save_copy(tmp_path / "copy")
-    beginning = Beginning.read(tmp_path / "copy", 1)
-    again = MetricsWriter.create(
-        tmp_path / "again", "run", [], publish_interval_s=1, max_metrics=1, beginning=beginning
-    )
-    again.event("info", "now")
-    found = MetricsReader.attach(tmp_path / "again").events()
-    assert [event.text for event in found] == ["then", "now"]

@@ -184,14 +184,6 @@ def test_a_metric_that_came_late_has_no_gap_before_it(path):
     assert not history.gaps(history.series("never heard of")).any()
 
 
-def test_a_history_up_to_a_row_is_the_run_as_it_was_then(path):
-    history = written(path, [float(i) for i in range(3000)]).history()
-    for num_rows in (0, 1, 100, 1500, len(history)):
-        part = history.until(num_rows)
-        assert part.publish.tolist() == history.publish[:num_rows].tolist()
-        assert part.series("a").mean.tolist() == history.series("a").mean[:num_rows].tolist()
-
-
 def test_a_whole_row_under_the_number_of_another_is_left_out(path):
     reader = written(path, range(30))
     level_0 = reader.header.layout["HISTORY0"]

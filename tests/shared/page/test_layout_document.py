@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import struct
 import zlib
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from operant.shared import Metric, MetricsWriter
-from operant.shared.page import layout
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "metrics-page.md"
 TYPES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "f64": "d"}
@@ -44,43 +42,6 @@ def version() -> tuple[int, int]:
     assert in_table
     assert told.groups() == in_table.groups()
     return int(told[1]), int(told[2])
-
-
-# Every struct of the layout: the table that tells of it, and where it begins there.
-STRUCTS = {
-    "HEADER": ("Header", 0, 0), "SECTION": ("Header", 1, 0), "FOLDER": ("Header", 0, 768),
-    "SCHEMA_RECORD": ("SCHEMA", 1, 0), "RECORD_HEAD": ("SNAPSHOT", 0, 0),
-    "EVENT_RECORD": ("EVENTS", 1, 0), "OUTCOME": ("OUTCOME", 0, 0),
-    "OUTCOME_FLAGS": ("OUTCOME", 0, 1020), "PHASE": ("PHASE", 0, 0),
-}  # fmt: skip
-SPARE = {("SCHEMA_RECORD", 7), ("EVENT_RECORD", 15)}  # bytes that say nothing
-
-
-def fields(form: struct.Struct) -> list[tuple[int, str]]:
-    """Where each field lies, and its type as the document says it."""
-    names = {letter: name for name, letter in TYPES.items()}
-    parts = re.findall(r"(\d*)([a-zA-Z])", form.format)
-    each = itertools.chain(
-        *([f"{n}s"] if letter == "s" else [letter] * int(n or 1) for n, letter in parts)
-    )
-    found, offset = [], 0
-    for part in each:
-        found.append((offset, f"{part[:-1]} bytes" if part.endswith("s") else names[part]))
-        offset += struct.calcsize("<" + part)
-    return found
-
-
-def test_every_struct_of_the_layout_is_told_of():
-    found = {name for name, value in vars(layout).items() if isinstance(value, struct.Struct)}
-    assert found == STRUCTS.keys()
-
-
-@pytest.mark.parametrize("name", STRUCTS)
-def test_every_field_of_a_struct_stands_in_its_table(name):
-    heading, number, start = STRUCTS[name]
-    told = set(tables()[heading][number].values())
-    for offset, kind in fields(getattr(layout, name)):
-        assert (name, offset) in SPARE or (start + offset, kind) in told
 
 
 class Record:

@@ -64,6 +64,12 @@ def test_before_its_first_publish_a_loop_has_a_minute(page):
     assert page([], silent_s=61.0, phase="collecting").is_late
 
 
+@pytest.mark.parametrize(("phase", "patience_s"), [("evaluating", 60), ("learning", 2)])
+def test_a_phase_with_long_calls_is_under_way_and_no_stall(page, phase, patience_s):
+    assert not page([0.1] * 20, silent_s=patience_s - 0.5, phase=phase).is_late
+    assert page([0.1] * 20, silent_s=patience_s + 0.5, phase=phase).is_late
+
+
 def test_a_pause_is_forgotten_after_sixteen_publishes(page):
     assert not page([0.1, 600.0, *[0.1] * 15], silent_s=1000.0).is_late
     assert page([0.1, 600.0, *[0.1] * 16], silent_s=1000.0).is_late

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 import subprocess
@@ -14,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waiting import wait_for
 
-from operant.shared import Metric, MetricsReader, MetricsWriter
-from operant.shared.page.layout import NEVER, ROWS_BYTES
+from operant.shared import MetricsReader, MetricsWriter
+from operant.shared.page.layout import NEVER
 from operant.shared.page.resumed_page import Beginning
 from operant.shared.page.row_ring import RowRingReader, publish_of
 from operant.shared.rows.rows import batch_of
@@ -79,21 +78,6 @@ def test_whatever_is_published_is_read_as_it_was_the_newest_that_fit(
     assert numbers == sorted(set(numbers))
     assert all(by_number[row[0]] == row for row in found)
     assert not publishes or numbers[-1] == len(publishes)
-
-
-def test_a_page_keeps_the_newest_twenty_thousand_rows_of_sixty_four_metrics(operant_pages):
-    names = [f"group/metric_{i}" for i in range(64)]
-    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
-    reader = MetricsReader.attach(operant_pages / "p")
-    for number in range(1, 25_001):
-        writer.publish(dict.fromkeys(names, float(number)), number, 10 * number)
-    batch = batch_of(reader.rows().records)
-    # 11 MiB / (64 + 64 * 8 bytes) = 20,024
-    assert len(batch) >= 20_000
-    assert batch.publish.tolist() == list(range(25_001 - len(batch), 25_001))
-    assert np.array_equal(batch.values[63], batch.publish)
-    assert reader.header.layout.page_bytes < 20 << 20
-    assert ROWS_BYTES <= 16 << 20
 
 
 def test_five_hundred_metrics_just_work_and_nothing_of_the_curves_is_lost(operant_pages):
@@ -196,17 +180,6 @@ def test_names_that_agree_in_what_can_be_kept_stay_different(operant_pages, name
     )
     again.publish(dict.fromkeys(names, 9.0))
     assert set(MetricsReader.attach(operant_pages / "q").read().metrics.values()) == {9.0}
-
-
-def test_a_metric_may_be_drawn_over_another_also_when_that_is_said_late(operant_pages):
-    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
-    reader = MetricsReader.attach(operant_pages / "p")
-    writer.publish({"loss": 1.0})
-    assert reader.schema()[0].step_metric == ""
-    writer.describe(Metric("loss", step_metric="epoch"))
-    schema = {metric.name: metric.step_metric for metric in reader.schema()}
-    assert schema == {"loss": "epoch", "epoch": ""}
-    assert math.isnan(reader.read().metrics.get("epoch", math.nan))
 
 
 def test_what_was_overwritten_during_a_look_is_none_of_its_rows(operant_pages):

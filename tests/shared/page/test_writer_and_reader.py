@@ -48,17 +48,6 @@ def test_a_metric_is_nan_until_it_is_written_and_then_keeps_its_value(path):
     assert reader.read().metrics == {"a": 1.0, "b": 2.0}
 
 
-def test_the_history_row_of_a_publish_holds_only_what_it_wrote(path):
-    writer = make_writer(path, "a", "b")
-    writer.publish({"a": 1.0, "b": 2.0})
-    writer.publish({"a": 3.0})
-
-    history = MetricsReader.attach(path).history()
-    assert history.series("a").mean.tolist() == [1.0, 3.0]
-    assert history.series("b").mean[0] == 2.0
-    assert math.isnan(history.series("b").mean[1])
-
-
 def test_new_names_take_the_room_that_is_left_and_the_rest_are_counted(path):
     writer = make_writer(path, "a", max_metrics=2)
     reader = MetricsReader.attach(path)

@@ -18,8 +18,6 @@ from operant.shared.processes.lock import (
     RECORDER,
     RunLock,
     lock_holder,
-    read_holder,
-    write_holder,
 )
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run, create_run
@@ -114,18 +112,6 @@ def test_forked_workers_left_alive_do_not_make_a_dead_process_look_alive(start):
     assert state(run) == "crashed"
 
 
-def test_an_orderly_end_leaves_state_message_and_a_copy_of_the_page(start):
-    process, run = start(
-        'session.metrics.publish({"a": 5.0}, 1, 1)\nsession.close("stopped", 130, "enough")'
-    )
-    process.wait()
-    status = read_status(run)
-    assert (status.state, status.message) == ("stopped", "enough")
-    assert status.metrics == {"a": 5.0}
-    assert run.page_copy_path.exists()
-    assert not list(os.scandir(os.environ["OPERANT_PAGES"]))
-
-
 def test_a_deleted_page_is_still_found_through_its_process(start, operant_pages):
     _, run = start()
     for page in operant_pages.iterdir():
@@ -139,39 +125,6 @@ def test_a_run_whose_page_is_not_there_yet_is_starting():
     assert read_status(run) == RunStatus(run.id, "running", message=f"{run.id} has no page yet")
     lock.release()
     assert state(run) == "crashed"
-
-
-def test_a_foreign_page_spoils_its_own_run_only(start, operant_pages):
-    _, good = start()
-    bad, lock = create_run("bad", {})
-    (operant_pages / f"{bad.id}.page").write_text("not a page at all")
-    status = read_status(bad)
-    assert status.state == "running"
-    assert "too short" in status.message
-    lock.release()
-    assert state(bad) == "crashed"
-    assert state(good) == "running"
-
-
-def test_a_lock_is_held_by_one_process_only(start):
-    _, run = start()
-    assert lock_holder(run.lock_path)
-    with pytest.raises(RunFolderError, match="in use by another process"):
-        RunLock(run.lock_path)
-
-
-def test_asking_for_a_lock_of_ones_own_does_not_lose_it():
-    run, lock = create_run("test", {})
-    for _ in range(3):
-        assert lock_holder(run.lock_path).pid == os.getpid()
-    question = f"""
-from pathlib import Path
-from operant.shared.processes.lock import lock_holder
-print(lock_holder(Path({str(run.lock_path)!r})))
-"""
-    asked = subprocess.run([sys.executable, "-c", question], capture_output=True, text=True)
-    assert f"pid={os.getpid()}" in asked.stdout
-    lock.release()
 
 
 def test_a_crashed_run_that_a_launcher_takes_over_is_resuming_not_stalled():
@@ -220,20 +173,3 @@ def seen_by_others(run: Run, byte: int) -> int:
         f"print(lock_holder(Path({str(run.lock_path)!r}), {byte}).pid)"
     )
     return int(subprocess.run([sys.executable, "-c", question], capture_output=True).stdout)
-
-
-def test_a_process_that_was_given_the_number_of_another_holds_nothing(tmp_path, monkeypatch):
-    fd = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
-    write_holder(fd, 1)
-    assert read_holder(fd, 1) == os.getpid()
-    monkeypatch.setattr("operant.shared.processes.lock.process_start", lambda pid: 1)
-    assert read_holder(fd, 1) == 0
-    os.close(fd)
-
-
-def test_the_time_of_a_lock_stays_that_of_its_making():
-    run, first = create_run("test", {})
-    first.release()
-    os.utime(run.lock_path, ns=(10**18, 10**18))
-    RunLock(run.lock_path).release()
-    assert run.lock_path.stat().st_mtime_ns == 10**18

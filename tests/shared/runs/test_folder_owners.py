@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import time
 from pathlib import Path
@@ -20,7 +21,13 @@ from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.find_runs import find_run, latest_run, list_runs
 from operant.shared.runs.left_behind import runs_left_behind
 from operant.shared.runs.removal import remove_leftovers, remove_run
-from operant.shared.runs.run_folder import Run, create_run, refused_folders, runs_folder
+from operant.shared.runs.run_folder import (
+    Run,
+    create_run,
+    memory_runs_folder,
+    refused_folders,
+    runs_folder,
+)
 from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.session import RunSession
 from operant.shared.runs.status import read_status
@@ -105,6 +112,49 @@ def test_runs_in_a_folder_that_others_can_write_are_not_listed():
     assert refused_folders() == []
 
 
+@pytest.mark.parametrize(
+    ("place", "is_link", "said"),
+    [
+        ("pages", True, "belongs to another user"),
+        ("pages", False, "belongs to another user"),
+        ("pages that all can write", True, "can be written by other users"),
+        ("runs", True, "is a link"),
+        ("a run", True, "are not followed: photos"),
+    ],
+)
+def test_what_others_plant_where_runs_are_looked_for_is_neither_listed_nor_removed(
+    place, is_link, said, operant_home, operant_pages, tmp_path
+):
+    victim = tmp_path / "victim"
+    forged = victim / "20991231-235959-forged-zzzz"  # newer than any run
+    forged.mkdir(parents=True)
+    (forged / "run.toml").write_text(f'id = "{forged.name}"')
+    (forged / "lock").touch()
+    path = memory_runs_folder() if "pages" in place else runs_folder()
+    source = victim
+    if place == "a run":
+        path, source = path / "photos", forged
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if is_link:
+        path.symlink_to(source)
+    else:
+        shutil.copytree(source, path)
+    if "write" in place:
+        operant_pages.chmod(0o777)
+    else:
+        give_away(operant_pages if "pages" in place else operant_home)
+    before = sorted(tmp_path.rglob("*"))
+    assert list_runs() == []
+    assert sum(said in line for line in refused_folders()) >= 1
+    with pytest.raises(RunNotFoundError):
+        latest_run()
+    with pytest.raises((UsageError, RunFolderError)):
+        remove_run(Run(path / forged.name if place != "a run" else path))
+    remove_leftovers()
+    assert sorted(tmp_path.rglob("*")) == before
+    operant_pages.chmod(0o700)
+
+
 def test_the_folder_of_runs_may_be_a_link_of_the_users_own(operant_home, tmp_path):
     run = ended_run()
     runs_folder().rename(tmp_path / "large disk")
@@ -139,25 +189,6 @@ def test_of_what_removals_left_only_what_was_a_run_goes():
     empty.mkdir()
     remove_leftovers()
     assert os.listdir(runs_folder()) == [foreign.name]
-
-
-def test_an_interrupted_removal_is_completed(monkeypatch):
-    import shutil
-
-    run = ended_run()
-    run.checkpoint_folder.mkdir()
-
-    def refused(path, **options):
-        raise PermissionError(13, "Permission denied", path)
-
-    with monkeypatch.context() as disk:
-        disk.setattr(shutil, "rmtree", refused)
-        with pytest.raises(RunFolderError, match="not all of"):
-            remove_run(run)
-    (left,) = os.listdir(runs_folder())
-    assert "run.toml" in os.listdir(runs_folder() / left)  # goes last
-    remove_leftovers()
-    assert os.listdir(runs_folder()) == []
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077, 0o777])

@@ -98,16 +98,6 @@ def test_whatever_a_file_of_a_run_is_nothing_is_raised_and_the_others_are_shown(
     assert rows[good].status.metrics == {"a": 1.0}
 
 
-def test_one_odd_run_is_listed_with_the_reason_and_the_others_are_shown(good, odd):
-    replaced(odd.manifest_path, os.mkfifo)
-    done = operant("runs")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == 3
-    assert "finished" in next(line for line in done.stdout.splitlines() if good.id in line)
-    line = next(line for line in done.stdout.splitlines() if odd.id in line)
-    assert "run.toml: not a regular file" in line
-
-
 def test_a_run_that_cannot_be_looked_at_is_unreadable_and_says_why(good, odd):
     odd.page_copy_path.write_bytes(b"x" * 5000)
     replaced(odd.lock_path, lambda path: path.symlink_to("/dev/zero"))

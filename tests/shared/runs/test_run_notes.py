@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import replace
 
@@ -114,19 +113,6 @@ def test_a_link_is_replaced_and_not_written_through(run, tmp_path):
     write(run, note="new")
     assert secret.read_text() == 'note = "mine"\n'
     assert not run.notes_path.is_symlink()
-
-
-def test_a_pipe_holds_nobody_up(run):
-    os.mkfifo(run.notes_path)
-    assert run.notes() == NO_NOTES
-
-
-def test_a_folder_that_is_gone_is_one_line(run):
-    for path in sorted(run.folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    run.folder.rmdir()
-    with pytest.raises(RunFolderError, match="No such file"):
-        write(run, note="new")
 
 
 def test_writers_at_the_same_time_lose_nothing(run):

@@ -82,11 +82,6 @@ def test_without_any_run_the_error_says_how_to_start_one():
             ask()
 
 
-def test_a_half_made_run_is_not_listed(operant_home):
-    (operant_home / "runs" / ".20260101-000000-x-aaaa.building").mkdir(parents=True)
-    assert list_runs() == []
-
-
 def test_a_folder_that_is_no_run_is_not_listed(operant_home):
     run = make_run()
     (operant_home / "runs" / "empty").mkdir()

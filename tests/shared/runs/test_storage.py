@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import subprocess
@@ -10,12 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ENDLESS, SHORT, operant, operant_json
-from mounts import close_to_writing, cover_by_read_only, fill, tmpfs
+from command_line import ENDLESS
+from mounts import cover_by_read_only, fill, tmpfs
 from waiting import wait_for
 
 from operant.monitor.runs.reading.run_poller import RunPoller
-from operant.shared import MetricsReader, MetricsWriter, PageError
 from operant.shared.runs.find_runs import latest_run, list_runs
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.session import RunSession
@@ -85,13 +83,6 @@ def test_without_room_for_a_page_the_run_warns_once_and_is_watched_all_the_same(
     assert not list(small_memory.iterdir())
 
 
-def test_the_trainer_finishes_without_room_for_a_page(small_memory):
-    done = operant("train", "cart_pole_ppo_smoke", *SHORT)
-    assert done.returncode == 0
-    assert done.stderr.count("a page needs") == 1
-    assert operant_json("status")["state"] == "finished"
-
-
 def test_a_process_that_may_write_no_large_file_keeps_its_page_to_itself(tmp_path):
     code = """
 import operant
@@ -125,16 +116,6 @@ def test_a_page_on_memory_that_fills_up_later_is_written_all_the_same(tmp_path, 
         process.wait()
 
 
-def test_memory_closed_to_writing_is_a_warning(tmp_path, monkeypatch):
-    with tmpfs(tmp_path / "pages", "32m") as folder:
-        close_to_writing(folder)
-        monkeypatch.setenv("OPERANT_PAGES", str(folder))
-        done = operant("train", "cart_pole_ppo_smoke", *SHORT)
-        assert done.returncode == 0
-        assert done.stderr.count("Read-only file system") == 1
-        assert operant_json("status")["state"] == "finished"
-
-
 @pytest.mark.parametrize("trouble", ["full", "read-only"])
 def test_a_disk_that_is_lost_during_the_run_stops_nothing(small_home, train, trouble):
     process, run = train(*ENDLESS, "--set", "checkpoint.every_iterations=5")
@@ -156,53 +137,6 @@ def test_a_disk_that_is_lost_during_the_run_stops_nothing(small_home, train, tro
     status = read_status(run)
     assert status.state == "failed"
     assert "No space left" in status.message or "Read-only" in status.message
-
-
-def test_a_deleted_page_is_read_on_and_its_copy_is_left(operant_pages, train):
-    process, run = train(*ENDLESS)
-    poller = RunPoller(run)
-    before = poller.poll().publish
-    for page in operant_pages.iterdir():
-        page.unlink()
-    wait_for(lambda: poller.poll().publish > before + 3)
-    poller.close()
-    assert goes_on(run)
-    process.terminate()
-    process.wait()
-    assert read_status(run).state == "stopped"
-
-
-def test_a_page_cut_to_any_length_under_its_readers_is_an_error_or_a_last_good_view(tmp_path):
-    """The writer is gone: a mapping of a page that is cut short cannot be written to."""
-    path = tmp_path / "page"
-    writer = MetricsWriter.create(path, "run", [], publish_interval_s=1.0, max_metrics=2)
-    for number in range(1, 1200):
-        writer.publish({"a": number}, number, number)
-    layout = writer.header.layout
-    edges = {section.offset for section in layout.sections.values()} | {0, layout.page_bytes}
-    lengths = {edge + near for edge in edges for near in (-1, 0, 1)} | {
-        *range(0, layout.page_bytes, 997)
-    }
-    writer.save_copy(tmp_path / "copy")
-    writer.remove()
-    whole = (tmp_path / "copy").read_bytes()
-    reader = MetricsReader.attach(tmp_path / "copy")
-    assert reader.read()
-    ends = {
-        reader.read: layout["SNAPSHOT"].offset + layout["SNAPSHOT"].size_bytes,
-        reader.outcome: layout["OUTCOME"].offset + layout["OUTCOME"].size_bytes,
-        reader.schema: layout["SCHEMA"].offset + 8,
-    }
-    for length in sorted(lengths & set(range(len(whole))), reverse=True):
-        os.truncate(tmp_path / "copy", length)
-        for ask, end in ends.items():
-            with pytest.raises(PageError) if length < end else contextlib.nullcontext():
-                ask()
-        for ask in (reader.history, reader.events, reader.num_rejected_metrics):
-            with contextlib.suppress(PageError):
-                ask()
-        with pytest.raises(PageError):
-            MetricsReader.attach(tmp_path / "copy")
 
 
 def test_a_page_folder_of_another_user_is_not_used(tmp_path, monkeypatch):

@@ -12,7 +12,3 @@ from operant.trainer.algorithms.algorithm import scheduled
 def test_a_coefficient_at_the_start_the_middle_and_the_end(schedule, values):
     found = [scheduled(2.0, schedule, progress) for progress in (0.0, 0.5, 1.0)]
     assert found == pytest.approx(values)
-
-
-def test_cosine_is_above_linear_before_the_middle():
-    assert scheduled(1.0, "cosine", 0.25) > scheduled(1.0, "linear", 0.25)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import copy
 
-import onnxruntime
 import pytest
 import torch
-from learning import go_on, iterate
+from learning import iterate
 from sb3_contrib.common.torch_layers import BatchRenorm1d
 from torch.nn import functional
 
-from operant.shared.errors import ConfigError
-from operant.testing import check_algorithm
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
-from operant.trainer.experiment.onnx_export import write_onnx
-from operant.trainer.experiment.plan import check_ranks
 from operant.trainer.machine.threads import Threads
 from operant.trainer.policies.renormalized import WARMUP_STEPS, BatchRenorm
 
@@ -179,41 +174,3 @@ def test_adam_has_its_beta(experiment):
     algorithm = experiment.algorithm
     assert {optimizer.beta_1 for optimizer in algorithm.optimizers} == {0.5}
     assert algorithm.alpha_optimizer.beta_1 == 0.9
-
-
-def test_a_run_resumes_exactly(make):
-    whole, half, rest = make(), make(), make()
-    iterate(whole, 6)
-    iterate(half, 3)
-    go_on(half, rest)
-    iterate(rest, 3)
-    assert torch.equal(whole.policy.flat_parameters, rest.policy.flat_parameters)
-    for name in ("moments", "flat_parameters"):
-        of_both = (getattr(run.algorithm.critics, name) for run in (whole, rest))
-        assert torch.equal(*of_both)
-    assert torch.equal(whole.policy.network.moments, rest.policy.network.moments)
-
-
-@pytest.mark.parametrize("key", ["target_tau=0.1", "target_every=3"])
-def test_settings_of_targets_are_refused(key):
-    with pytest.raises(ConfigError, match="crossq has no target networks"):
-        make_config(CROSSQ, [f"crossq.{key}"])
-
-
-def test_several_ranks_are_refused():
-    with pytest.raises(ConfigError, match="algorithm = crossq does not go with several ranks"):
-        check_ranks(make_config(CROSSQ), "", 2)
-
-
-def test_it_is_as_algorithms_should_be():
-    check_algorithm("crossq")
-
-
-def test_its_onnx_file_gives_the_greedy_actions(experiment, tmp_path):
-    path = tmp_path / "policy.onnx"
-    write_onnx(experiment.policy, 3, path, "a test")
-    obs = torch.randn(8, 3)
-    session = onnxruntime.InferenceSession(path)
-    given = session.run(None, {session.get_inputs()[0].name: obs.numpy()})[0]
-    expected = experiment.policy.greedy(obs).detach()
-    torch.testing.assert_close(torch.from_numpy(given), expected, rtol=1e-4, atol=1e-4)

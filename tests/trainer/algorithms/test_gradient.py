@@ -11,8 +11,7 @@ from learning import iterate
 from operant.trainer.algorithms.gradient import SHARED_SAMPLES, Gradient, num_shared
 from operant.trainer.algorithms.minibatches import Batch
 from operant.trainer.algorithms.ppo import PPO
-from operant.trainer.collecting.collector import Collector, pieces_of
-from operant.trainer.collecting.sliced import SlicedCollector
+from operant.trainer.collecting.collector import Collector, SlicedCollector
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
@@ -116,42 +115,11 @@ def test_what_is_collected_in_pieces_is_what_is_collected_step_by_step(kind):
     experiment.close()
 
 
-def test_pieces_are_of_whole_environments_and_have_all_rows():
-    experiment = made("four pieces", 1)
-    pieces = pieces_of(experiment.collector.envs, experiment.policy)
-    assert len(pieces) == 4
-    assert [row for piece in pieces for row in range(piece.start, piece.stop)] == list(range(2048))
-    assert all(piece.start % 4 == 0 for piece in pieces)
-    experiment.close()
-
-
 def test_only_minibatches_that_are_worth_it_are_cut():
     assert [num_shared(n) for n in (1, 512, 1023)] == [1, 1, 1]
     assert [num_shared(n) for n in (1024, SHARED_SAMPLES)] == [2, 2]
     assert num_shared(10 * SHARED_SAMPLES) == 10
     assert [num_shared(n, has_images=True) for n in (1, 127, 128, 256)] == [1, 1, 2, 4]
-
-
-@pytest.mark.parametrize("kind", ["lstm", "tokens"])
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_a_run_goes_on_from_its_state_bit_for_bit(kind, num_threads):
-    whole, first, second = (made(kind, num_threads) for _ in range(3))
-    iterate(whole, 4)
-    iterate(first, 2)
-    second.load_state_dict(first.state_dict(), 2)
-    iterate(second, 2)
-    assert torch.equal(whole.policy.flat_parameters, second.policy.flat_parameters)
-    for experiment in (whole, first, second):
-        experiment.close()
-
-
-def test_the_page_hears_of_steps_while_one_thread_collects():
-    experiment = made("lstm", 1)
-    under_way = []
-    experiment.on_tick(lambda: under_way.append(experiment.collector.env_steps_under_way))
-    experiment.collect()
-    assert len(set(under_way)) == 2 * 16  # every step of both pieces
-    experiment.close()
 
 
 def test_pieces_of_what_is_not_shared_are_learned_from_one_after_the_other():

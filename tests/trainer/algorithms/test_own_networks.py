@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import onnxruntime
 import pytest
 import torch
 from image_envs import STEPS
-from learning import go_on, iterate
+from learning import iterate
 
 from operant.trainer.algorithms import ALGORITHMS
 from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs import env_spec_of
 from operant.trainer.experiment.build import device_experiment, processor_experiment
-from operant.trainer.experiment.evaluation import evaluate
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.machine.threads import Threads
 
@@ -50,9 +51,12 @@ def values_of(algorithm, encoder, env=None, **others):
 def make():
     made = []
 
-    def make_one(algorithm, encoder, **others):
+    def make_one(algorithm, encoder, executor="processor", **others):
         config = make_config(values_of(algorithm, encoder, **others))
-        made.append(processor_experiment(config, Threads(1)))
+        if executor == "device":  # as a GPU runs it
+            made.append(device_experiment(config, torch.device("cpu")))
+        else:
+            made.append(processor_experiment(config, Threads(1)))
         return made[-1]
 
     yield make_one
@@ -78,40 +82,22 @@ def encoders_weights(experiment):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("algorithm", CASES)
-def test_an_iteration_moves_the_encoder_and_a_run_resumes_exactly(make, algorithm, encoder):
-    whole, half, rest = (make(algorithm, encoder) for _ in range(3))
-    before = encoders_weights(whole)
-    values = iterate(whole, 4)
-    after = encoders_weights(whole)
-    assert before
-    assert all(not torch.equal(before[name], after[name]) for name in before)
-    assert all(np.isfinite(value) for name, value in values.items() if name.startswith("loss/"))
-    iterate(half, 2)
-    go_on(half, rest)
-    iterate(rest, 2)
-    for name, network in networks_of(whole).items():
-        assert torch.equal(network.flat_parameters, networks_of(rest)[name].flat_parameters), name
-
-
-@pytest.mark.parametrize("algorithm", CASES)
-def test_a_network_of_ones_own_learns_as_a_gpu_runs_it(algorithm):
-    config = make_config(values_of(algorithm, "image_envs:Pair"))
-    experiment = device_experiment(config, torch.device("cpu"))
+@pytest.mark.parametrize(
+    ("algorithm", "encoder", "executor"),
+    [*itertools.product(CASES, ("minatar", "image_envs:Pair"), ("processor",)),
+     *itertools.product(CASES, ("image_envs:Pair",), ("device",)),
+     *itertools.product(("ppo", "dqn", "sac"), ("nature", "impala"), ("processor",))],
+)  # fmt: skip
+def test_iterations_move_the_encoder_and_an_exported_policy_acts_as_it_does_here(
+    make, tmp_path, algorithm, encoder, executor
+):
+    experiment = make(algorithm, encoder, executor)
     before = encoders_weights(experiment)
-    iterate(experiment, 3)
+    values = iterate(experiment, 3)
     after = encoders_weights(experiment)
     assert before
     assert all(not torch.equal(before[name], after[name]) for name in before)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("encoder", ENCODERS)
-@pytest.mark.parametrize("algorithm", CASES)
-def test_an_exported_policy_acts_as_it_does_here(make, tmp_path, algorithm, encoder):
-    experiment = make(algorithm, encoder)
-    iterate(experiment, 2)
+    assert all(np.isfinite(value) for name, value in values.items() if name.startswith("loss/"))
     policy, spec = experiment.policy, env_spec_of(experiment.config)
     generator = torch.Generator().manual_seed(3)
     obs = torch.randint(0, 256, (500, spec.obs_size), generator=generator).float()
@@ -181,29 +167,3 @@ def test_ppo_sees_pictures_through_one_encoder_and_evaluates_both_in_one_pass(ma
     assert torch.equal(values, policy.values(obs))
     weights = policy.encoder.module[0].weight.flatten(1)  # orthogonal rows of norm sqrt(2)
     torch.testing.assert_close(weights @ weights.T, 2 * torch.eye(16), atol=1e-5, rtol=0)
-
-
-LEARNING = {
-    "ppo": {"ppo": {"learning_rate": 1e-3, "num_epochs": 4, "num_minibatches": 4, "gamma": 0.0}},
-    "dqn": {
-        "dqn": {
-            "learning_rate": 1e-3, "batch_size": 32, "warmup_env_steps": 256, "gamma": 0.0,
-            "updates_per_env_step": 0.25, "epsilon_end": 0.05,
-        },
-        "replay": {"capacity": 4000},
-    },
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("algorithm", LEARNING)
-@pytest.mark.parametrize("env", ["Sides", "Large", "Grey", "Floats"])
-def test_what_a_picture_shows_is_learned(make, algorithm, env):
-    experiment = make(
-        algorithm, "auto", env=f"gymnasium:image_envs:{env}", num_envs=8, rollout_steps=32,
-        total_env_steps=8 * 32 * 16, **LEARNING[algorithm],
-    )  # fmt: skip
-    iterate(experiment, 16)
-    spec = env_spec_of(experiment.config)
-    returns = evaluate(experiment.policy, spec, 20, seed=5).returns
-    assert returns.mean() > 0.9 * STEPS

@@ -8,7 +8,6 @@ import pytest
 import torch
 from learning import collected, iterate, learn, num_steps_by_target_kl
 
-from operant.trainer.algorithms.compiled_ppo.learning import CompiledUpdate
 from operant.trainer.algorithms.minibatches import Batch
 from operant.trainer.algorithms.optimizer import scaled_down
 from operant.trainer.algorithms.ppo import PPO
@@ -76,27 +75,10 @@ def test_a_value_counts_only_as_far_as_it_may_move():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalize", ["true", "false"])
-def test_before_the_first_step_every_ratio_is_one(any_distribution, make_experiment, normalize):
-    experiment = make_experiment(
-        any_distribution, f"normalization.obs={normalize}", f"normalization.reward={normalize}"
-    )
-    for _ in range(3):  # after updates of the statistics as well
-        rollout = collected(experiment)
-        with torch.no_grad():
-            outputs = experiment.policy.outputs(rollout.obs[:-1].flatten(0, 1))
-            log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(
-                outputs, rollout.actions.flatten(0, 1)
-            )
-        ratios = (log_probs - rollout.log_probs.flatten()).exp()
-        assert (ratios - 1).abs().max() < 1e-5
-        learn(experiment)
-
-
-@pytest.mark.slow
 def test_an_update_begins_where_the_rollout_left_off(any_distribution, make_learning):
     """Steps too small to matter: the update's own ratios stay 1, to the last digit or two."""
-    experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12")
+    statistics = ("normalization.obs=true", "normalization.reward=true")
+    experiment = make_learning(any_distribution, "ppo.learning_rate=1e-12", *statistics)
     for _ in range(2):
         metrics = iterate(experiment)
         assert metrics["policy/approx_kl"] == pytest.approx(0, abs=1e-7)
@@ -152,14 +134,6 @@ def test_probabilities_and_weights_are_float32_whatever_the_networks_compute_in(
     assert policy.flat_parameters.dtype == moments.dtype == torch.float32
 
 
-def test_what_the_compiled_loops_cannot_do_pytorch_does(make_experiment):
-    assert make_experiment("policy.precision=bfloat16").algorithm.executor is None
-    (notice,) = make_experiment("policy.precision=bfloat16").take_notices()
-    assert "bfloat16" in notice
-    assert type(make_experiment().algorithm.executor) is CompiledUpdate
-    assert make_experiment().take_notices() == []
-
-
 def test_an_update_makes_good_actions_likelier(make_learning):
     experiment = make_learning("ppo.learning_rate=1e-2", "ppo.num_epochs=10")
     rollout = collected(experiment)
@@ -201,9 +175,8 @@ def test_gradients_are_scaled_down_to_the_largest_norm_allowed():
     torch.testing.assert_close(gradients, torch.tensor([0.3, 0.4]))
 
 
-@pytest.mark.parametrize("schedule", ["linear", "cosine"])
-def test_the_learning_rate_follows_its_schedule(make_learning, schedule):
-    experiment = make_learning(f"ppo.learning_rate_schedule={schedule}")
+def test_the_learning_rate_follows_its_schedule(make_learning):
+    experiment = make_learning("ppo.learning_rate_schedule=linear")
     rates = [iterate(experiment)["optimizer/learning_rate"] for _ in range(6)]
     assert rates[0] == 3e-4
     assert rates == sorted(rates, reverse=True)
@@ -217,6 +190,7 @@ def test_explained_variance_is_one_for_perfect_values_and_nan_where_returns_neve
     assert math.isnan(explained_variance(torch.ones(3), torch.zeros(3)))
 
 
+@pytest.mark.slow
 def test_the_numbers_do_not_depend_on_the_number_of_threads(any_distribution, make_experiment):
     weights = []
     for num_threads in (1, 2, 1):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from learning import collected, iterate
+from learning import iterate
 
 from operant.trainer.algorithms.minibatches import Batch
 from operant.trainer.algorithms.rows import Rows
-from operant.trainer.experiment.plan import Machine, plan
 
 MEMORY = ("none", "lstm")
 DEAD = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")  # next-step resets: dead steps
@@ -28,32 +27,6 @@ def test_gradients_in_pieces_add_up_to_the_same_update(make_experiment, memory, 
     pieces = weights_after(make_experiment, *options, "ppo.max_minibatch_size=9")
     torch.testing.assert_close(pieces, whole, atol=1e-5, rtol=1e-5)
     assert (pieces != whole).any()  # sums in another order: it was in pieces
-
-
-def test_with_all_priorities_alike_it_is_the_same_as_shuffled(make_experiment):
-    pytorch = "ppo.max_minibatch_size=1000000"
-    shuffled = weights_after(make_experiment, pytorch)
-    alike = weights_after(
-        make_experiment, pytorch, "ppo.sampler=prioritised", "ppo.priority_exponent=0"
-    )
-    assert (shuffled == alike).all()
-
-
-def test_prioritised_minibatches_prefer_large_advantages(make_experiment, monkeypatch):
-    experiment = make_experiment("ppo.sampler=prioritised", "ppo.priority_exponent=2")
-    algorithm = experiment.algorithm
-    seen = []
-    prepared = algorithm.prepared
-
-    def watched(minibatch, weights):
-        seen.append(minibatch.advantages.abs().mean())
-        return prepared(minibatch, weights)
-
-    monkeypatch.setattr(algorithm, "prepared", watched)
-    rollout = collected(experiment)
-    advantages, _ = algorithm.estimates(rollout, rollout.rewards)
-    iterate(experiment)
-    assert torch.stack(seen).mean() > advantages.abs().mean()
 
 
 def samples_with(advantages):
@@ -78,11 +51,3 @@ def test_weights_of_rows_are_those_of_all_their_normalised_steps(make_experiment
     found = algorithm.prepared(rows, torch.tensor([2.0, 0.5]))
     # of the steps that count mean 3, deviation 2: -1 and 1 in the first row, 0 in the other
     torch.testing.assert_close(found.valid_of(found.advantages), torch.tensor([-2.0, 0.0, 2.0]))
-
-
-def test_what_the_compiled_loops_do_not_do_is_pytorchs_and_told(small_config):
-    processor = Machine(no_gpu="none")
-    assert plan(small_config(), processor).notices == ()
-    switched = small_config("ppo.sampler=sequential", "ppo.max_minibatch_size=64")
-    (notice,) = plan(switched, processor).notices
-    assert "ppo.sampler = sequential and ppo.max_minibatch_size = 64" in notice

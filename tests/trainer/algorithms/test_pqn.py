@@ -7,7 +7,6 @@ import torch
 from learning import iterate
 
 from operant.trainer.algorithms.pqn import PQN
-from operant.trainer.config.files import load_config
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
@@ -41,51 +40,3 @@ def test_epsilon_falls_to_its_end_and_stays_there():
     # 0.8 to lose over half of eight iterations: 0.2 an iteration
     assert found == pytest.approx([0.9, 0.7, 0.5, 0.3, 0.1, 0.1])
     threads.close()
-
-
-class ByTheDistance(PQN):
-    """A variation: another loss, and nothing else."""
-
-    @staticmethod
-    def loss(policy, obs, actions, returns):
-        values = policy.values(obs).gather(1, actions.unsqueeze(1)).squeeze(1)
-        return (values - returns).abs().mean(), values.detach().mean()
-
-
-def test_a_variation_has_a_loss_of_its_own_and_no_loop_that_is_none(monkeypatch):
-    small = {"algorithm": "pqn", "num_envs": 8, "rollout_steps": 16, "num_threads": 1}
-    config = make_config({**small, "total_env_steps": 8 * 16})
-    threads = Threads(1)
-    losses = []
-    for algorithm in (PQN, ByTheDistance):
-        monkeypatch.setattr("operant.trainer.algorithms.pqn.PQN", algorithm)
-        experiment = processor_experiment(config, threads)
-        losses.append(iterate(experiment)["loss/value"])
-        # a run asks each of them whether it is compiled by now
-        assert all(hasattr(loop, "signatures") for loop in experiment.loops)
-    assert losses[0] != losses[1]
-    threads.close()
-
-
-class Constant(PQN):
-    """A variation whose loss is always 2, and whose mean value is always 5."""
-
-    @staticmethod
-    def loss(policy, obs, actions, returns):
-        return 0.0 * policy.values(obs).sum() + 2.0, torch.tensor(5.0)
-
-
-def test_its_metrics_are_the_means_of_the_loss_and_of_the_values(monkeypatch):
-    monkeypatch.setattr("operant.trainer.algorithms.pqn.PQN", Constant)
-    small = {"algorithm": "pqn", "num_envs": 8, "rollout_steps": 16, "num_threads": 1}
-    threads = Threads(1)
-    found = iterate(processor_experiment(make_config(small), threads))
-    assert (float(found["loss/value"]), float(found["value/mean"])) == (2.0, 5.0)
-    threads.close()
-
-
-def test_its_presets_are_its_own():
-    config = load_config("cart_pole_pqn")
-    assert config.algorithm == "pqn"
-    assert not hasattr(config, "ppo")
-    assert (config.num_envs, config.rollout_steps, config.pqn.num_minibatches) == (32, 64, 16)

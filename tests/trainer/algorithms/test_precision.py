@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnxruntime
 import pytest
 import torch
-from learning import iterate
+from learning import REPLAY_ENVS, iterate
 
 from operant.trainer.algorithms.loss_scale import PATIENCE, START, LossScale
 from operant.trainer.config.from_values import make_config
@@ -13,19 +13,12 @@ from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.machine.threads import Threads
 
-ENVS = {
-    "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
-    "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
-    "tqc": "pendulum",
-    "crossq": "pendulum",
-    "ac_iqn": "pendulum",
-}  # fmt: skip
 LOSS = torch.tensor(0.5)
 
 
 def make(algorithm, precision, **section):
     values = {
-        "env": ENVS[algorithm], "algorithm": algorithm, "num_envs": 4, "rollout_steps": 8,
+        "env": REPLAY_ENVS[algorithm], "algorithm": algorithm, "num_envs": 4, "rollout_steps": 8,
         "num_threads": 1, "total_env_steps": 32 * 8, "replay": {"capacity": 400},
         "policy": {"hidden_sizes": [16, 16], "precision": precision},
         algorithm: {"warmup_env_steps": 32, "batch_size": 32, **section},
@@ -41,7 +34,7 @@ def changes(experiment):
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-@pytest.mark.parametrize("algorithm", ENVS)
+@pytest.mark.parametrize("algorithm", REPLAY_ENVS)
 def test_weights_move_as_they_do_in_float32_nearly(algorithm, precision):
     whole, half = (
         make(algorithm, each, updates_per_env_step=0.0625) for each in ("float32", precision)

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from learning import iterate
 
 from operant.trainer.experiment.untrained import SEEDED_PARTS, part_seed
@@ -15,7 +13,6 @@ from operant.trainer.memory import samplers
 from operant.trainer.memory.samplers import (
     Prioritised,
     RandomOrders,
-    Sequential,
     make_sampler,
     probabilities,
     without_replacement,
@@ -40,13 +37,6 @@ def test_probabilities_are_powers_of_advantages_over_their_sum():
     found = probabilities(torch.tensor([1.0, 4.0, 9.0, 0.0]), 0.5)
     torch.testing.assert_close(found, torch.tensor([1 / 6, 2 / 6, 3 / 6, 0.0]))
     assert probabilities(torch.zeros(4), 0.5).tolist() == [0.25] * 4
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=20), st.floats(0.1, 3))
-def test_probabilities_add_up_to_one(advantages, alpha):
-    found = probabilities(torch.tensor(advantages), alpha)
-    assert float(found.double().sum()) == pytest.approx(1, abs=1e-5)
-    assert (found >= 0).all()
 
 
 def test_pairs_are_drawn_as_one_after_the_other_would_be():
@@ -86,11 +76,6 @@ def test_without_priorities_every_part_comes_once():
     drawn = torch.cat([index for index, _ in shuffled.epoch(batch(*range(8)), 4, 0.0)])
     assert sorted(drawn.tolist()) == list(range(8))
     assert shuffled.state_dict() == {}
-
-
-def test_in_sequence_parts_come_as_they_lie():
-    drawn = [index.tolist() for index, _ in Sequential(CPU).epoch(batch(*range(7)), 3, 0.0)]
-    assert drawn == [[0, 1], [2, 3], [4, 5]]
 
 
 def test_the_next_epoch_is_another_and_a_copy_goes_on_alike():

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import pytest
 import torch
-from learning import iterate
+from learning import REPLAY_ENVS, iterate
 
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import make_experiment, processor_experiment
 from operant.trainer.machine.threads import Threads, numbers_to_try
 
-ENVS = {
-    "dqn": "cart_pole", "c51": "cart_pole", "qr_dqn": "cart_pole", "iqn": "cart_pole",
-    "rainbow": "cart_pole", "ddpg": "pendulum", "td3": "pendulum", "sac": "pendulum",
-    "tqc": "pendulum",
-    "crossq": "pendulum",
-    "ac_iqn": "pendulum",
-}  # fmt: skip
-
 
 def config_of(algorithm, num_threads, rollout_steps=4, batch_size=512):
     return make_config(
         {
-            "env": ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,
+            "env": REPLAY_ENVS[algorithm], "algorithm": algorithm, "num_threads": num_threads,
             "num_envs": 8, "rollout_steps": rollout_steps,
             "total_env_steps": 8 * rollout_steps * 100,
             "policy": {"hidden_sizes": [256, 256], "activation": "relu"},
@@ -36,7 +28,7 @@ def config_of(algorithm, num_threads, rollout_steps=4, batch_size=512):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ENVS)
+@pytest.mark.parametrize("algorithm", REPLAY_ENVS)
 def test_weights_are_the_same_with_any_number_of_threads(algorithm):
     found = []
     for num_threads in (1, 2):
@@ -49,6 +41,7 @@ def test_weights_are_the_same_with_any_number_of_threads(algorithm):
     assert torch.equal(*found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 @pytest.mark.parametrize("encoder", ["minatar", "impala"])
 def test_networks_for_images_are_the_same_with_any_number_of_threads(algorithm, encoder):
@@ -71,6 +64,7 @@ def test_networks_for_images_are_the_same_with_any_number_of_threads(algorithm, 
     assert torch.equal(*found)
 
 
+@pytest.mark.slow
 def test_their_number_is_chosen_by_iterations_that_learn():
     experiment = make_experiment(config_of("dqn", 0, rollout_steps=2))
     told = []

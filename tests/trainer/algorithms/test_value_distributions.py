@@ -6,7 +6,6 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.value_based import into_outputs, of_actions
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
@@ -54,17 +53,6 @@ def test_atoms_that_returns_go_beyond_are_told_once_with_the_numbers(make):
     assert experiment.take_notices() == []
 
 
-def test_atoms_wide_enough_are_not_spoken_of(make):
-    experiment = make("c51", lowest=-1.0, highest=20.0)
-    iterate(experiment, 6)
-    assert experiment.take_notices() == []
-
-
-def test_atoms_must_be_in_order():
-    with pytest.raises(ConfigError, match=r"c51\.lowest = 3 is not below c51\.highest = 2"):
-        make_config({"algorithm": "c51", "c51": {"lowest": 3, "highest": 2}})
-
-
 def test_every_environment_explores_by_noise_of_its_own_kept_for_a_collection(make):
     policy = (experiment := make("rainbow")).policy
     seen = []  # of each collection: the noise in each of its steps
@@ -103,11 +91,6 @@ def test_noise_is_another_with_every_update_and_none_when_greedy(make):
     ):
         assert not torch.equal(layer.noise, old)
         assert not torch.equal(layer.noise, ours.noise)
-
-
-def test_actions_go_by_the_part_of_the_return_that_risk_says(make):
-    assert float(make("iqn", risk=0.25).policy.network.risk) == 0.25
-    assert float(make("iqn").policy.network.risk) == 1
 
 
 def test_the_priority_of_quantiles_is_the_mean_over_the_targets_of_their_huber_sum(make):

@@ -9,9 +9,8 @@ import pytest
 
 from operant.shared import ConfigError
 from operant.trainer.config.files import load_config, preset_names, resolve
-from operant.trainer.config.from_values import fields_with_defaults, make_config, parse_override
+from operant.trainer.config.from_values import fields_with_defaults, make_config
 from operant.trainer.config.overlays import hardware_names, hardware_overrides
-from operant.trainer.config.train_config import TrainConfig
 
 
 def error_of(source=None, *overrides) -> str:
@@ -27,83 +26,39 @@ def shortened(value: object) -> str | None:
     return str(value)[:30] if isinstance(value, str | bytes) else None
 
 
-def test_every_preset_is_valid():
-    for name in preset_names():
-        assert load_config(name).num_iterations >= 1
-    assert {"cart_pole_ppo", "cart_pole_ppo_smoke"} <= set(preset_names())
+@pytest.mark.slow  # presets of other libraries import these
+@pytest.mark.parametrize("preset", preset_names())
+def test_a_preset_is_valid_for_a_few_cores_and_the_same_from_a_checkpoint(preset):
+    config = load_config(preset)
+    assert config.num_iterations >= 1
+    assert load_config(preset, hardware_overrides("cpu", config.env, config.algorithm)) == config
+    assert make_config(config.model_dump(mode="json")) == config
 
 
 # MountainCar needs longer rollouts than others, and has no sizes for a large GPU.
 SIZED = ("acrobot", "cart_pole", "mountain_car_continuous", "pendulum")
-WITH_SIZES = {
-    "cpu": (*SIZED, "mountain_car"),
-    "gpu_small": (*SIZED, "mountain_car"),
-    "gpu_large": SIZED,
-}
+WITH_SIZES = {"gpu_small": (*SIZED, "mountain_car"), "gpu_large": SIZED}
 
 
 def test_hardware_changes_sizes_and_what_must_follow():
     assert hardware_names() == ["cpu", "gpu_large", "gpu_small"]
-    free = {
-        "num_envs", "rollout_steps", "total_env_steps", "ppo.num_minibatches", "ppo.num_epochs",
-        "ppo.learning_rate", "evaluation.every_iterations", "checkpoint.every_iterations",
-    }  # fmt: skip
     for name, rollout_size in (("gpu_small", 65_536), ("gpu_large", 524_288)):
         for env in WITH_SIZES[name]:
             overrides = hardware_overrides(name, env, "ppo")
-            assert {override.partition("=")[0] for override in overrides} <= free
             config = load_config(f"{env}_ppo", overrides)
             assert config.rollout_size == rollout_size
             # Too few updates to learn from is what a size alone would leave.
             assert config.num_iterations >= 50
             preset = load_config(f"{env}_ppo")
             assert config.total_env_steps > preset.total_env_steps
-            assert num_updates(config) >= 5_000
-            assert config.ppo.learning_rate >= preset.ppo.learning_rate  # of larger minibatches
-            assert minibatch_size(config) > minibatch_size(preset)
             # It is looked at a few times, as a run of the preset's size is.
             assert 2 <= config.num_iterations // config.evaluation.every_iterations <= 20
-
-
-def minibatch_size(config: TrainConfig) -> int:
-    return config.rollout_size // config.ppo.num_minibatches
-
-
-def num_updates(config: TrainConfig) -> int:
-    return config.num_iterations * config.ppo.num_epochs * config.ppo.num_minibatches
-
-
-def test_the_larger_the_hardware_the_larger_are_rollouts_minibatches_and_the_budget():
-    for env in WITH_SIZES["cpu"]:
-        sizes = []
-        for name in ("cpu", "gpu_small", "gpu_large"):
-            if env not in WITH_SIZES[name]:
-                continue
-            config = load_config(f"{env}_ppo", hardware_overrides(name, env, "ppo"))
-            sizes.append((config.rollout_size, minibatch_size(config), config.total_env_steps))
-        assert [sorted(column) for column in zip(*sizes, strict=True)] == [
-            list(column) for column in zip(*sizes, strict=True)
-        ]
-
-
-def test_the_presets_are_written_for_a_few_cores_as_they_are():
-    for preset in preset_names():
-        config = load_config(preset)
-        assert (
-            load_config(preset, hardware_overrides("cpu", config.env, config.algorithm)) == config
-        )
 
 
 @pytest.mark.parametrize("env", ["tinyphysics", "gymnasium:CartPole-v1", "mountain_car"])
 def test_sizes_that_nobody_has_tried_or_that_do_not_learn_are_refused(env):
     with pytest.raises(ConfigError, match=f"hardware gpu_large has sizes for .*env = {env}"):
         hardware_overrides("gpu_large", env, "ppo")
-
-
-def test_hardware_for_an_algorithm_that_nobody_has_tried_it_with_is_refused():
-    text = "hardware gpu_small has sizes for ppo only, and algorithm = pqn"
-    with pytest.raises(ConfigError, match=text):
-        hardware_overrides("gpu_small", "cart_pole", "pqn")
 
 
 def test_another_algorithm_than_the_presets_is_answered_with_the_preset_for_it():
@@ -151,16 +106,10 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
     [
         ("ppo.learing_rate=1", ["ppo.learing_rate", "did you mean 'ppo.learning_rate'"]),
         ("learning_rate=1", ["did you mean 'ppo.learning_rate'"]),
-        ("ppo.clip=0.2", ["did you mean 'ppo.clip_coef'"]),
-        ("ppo.eps_clip=0.2", ["did you mean 'ppo.clip_coef'"]),
-        ("nun_envs=4", ["nun_envs", "did you mean 'num_envs'"]),
         ("ppo.gamma=2", ["ppo.gamma = 2", "less than or equal to 1"]),
-        ("num_envs=0", ["num_envs = 0", "greater than or equal to 1"]),
         ("pqo.gamma=0.9", ["unknown key 'pqo.gamma'", "did you mean 'ppo.gamma'"]),
-        ("num_envs=1.5", ["num_envs = 1.5", "integer"]),
         ("num_envs=many", ["num_envs = 'many'", "whole number, as 5000, 10M"]),
         ("ppo.learning_rate=nan", ["ppo.learning_rate", "finite"]),
-        ("policy.activation=step", ["policy.activation = 'step'", "'tanh'"]),
         ("policy.hidden_sizes=[0]", ["policy.hidden_sizes.0 = 0"]),
         ("env=cart_pool", ["env = 'cart_pool'", "did you mean 'cart_pole'"]),
         ("ppo.num_minibatches=7", ["ppo.num_minibatches = 7", "does not divide", "128", "4096"]),
@@ -168,10 +117,8 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
         ("policy.hidden_sizes=64", ["policy.hidden_sizes = 64: it should be a list, as [64, 64]"]),
         ("env=3", ["env = 3: it should be text in quotes"]),
         ("normalization.obs=3", ["normalization.obs = 3: it should be true or false"]),
-        ("evaluation=[]", ["evaluation = []: it is a table, [evaluation]"]),
         ("env.name=x", ["env.name", "not a table"]),
         ("num_envs=true", ["num_envs: expected a number, got true"]),
-        ("ppo.gamma=false", ["ppo.gamma: expected a number, got false"]),
         ("policy.hidden_sizes=[true]", ["policy.hidden_sizes: ", "expected a number, got [true]"]),
         ("num_envs=" + 5000 * "9", ["num_envs = 999", "the value is too long"]),
         (
@@ -180,10 +127,7 @@ def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
         ),
         ("num_envs=" + 5000 * "[", ["num_envs = [[[", "the value is too long"]),
         (".num_envs=3", [".num_envs=3", "key=value"]),
-        ("num_envs.=3", ["num_envs.=3", "key=value"]),
-        ("ppo..gamma=0.9", ["ppo..gamma", "key=value"]),
         ("gamma", ["gamma", "key=value"]),
-        ("=3", ["key=value"]),
     ],
     ids=shortened,
 )
@@ -194,13 +138,8 @@ def test_a_wrong_override_is_explained(override, words):
 
 
 @pytest.mark.parametrize(
-    "override",
-    [
-        f"num_envs={5000 * 'many'}", f"policy.hidden_sizes={5000 * [1]}", f"{5000 * 'x'}=1",
-        f"policy.activation={5000 * 'x'}", f"num_envs={4000 * '9'}",
-    ],
-    ids=shortened,
-)  # fmt: skip
+    "override", [f"num_envs={5000 * 'many'}", f"{5000 * 'x'}=1"], ids=shortened
+)
 def test_of_a_long_value_the_beginning_is_shown(override):
     assert len(error_of(None, override)) < 400
 
@@ -210,10 +149,6 @@ def test_an_unknown_preset_is_answered_with_the_nearest():
     assert "; did you mean 'cart_pole_ppo', '" in text
     assert sum(name in text for name in preset_names()) <= 4  # cart_pole_ppo is part of another
     assert error_of("xyzzy").endswith("; operant train --help-config lists all presets")
-
-
-def test_a_misspelt_environment_is_answered_with_its_name():
-    assert "'cart_pole'" in error_of("cartpole")
 
 
 @pytest.mark.parametrize("source", ["", " "])
@@ -247,10 +182,8 @@ def test_an_id_of_gymnasiums_needs_no_prefix(tmp_path):
 @pytest.mark.parametrize(
     ("mistyped", "near"),
     [
-        ("CartPol-v1", "CartPole-v1"),
         ("cartpole-v1", "CartPole-v1"),
         ("Pendulm-v1", "Pendulum-v1"),
-        ("CartPole", "CartPole-v1"),
     ],
 )
 def test_a_mistyped_id_of_gymnasiums_is_answered_with_the_nearest(mistyped, near):
@@ -259,17 +192,10 @@ def test_a_mistyped_id_of_gymnasiums_is_answered_with_the_nearest(mistyped, near
     assert f"; did you mean '{near}'" in error_of(None, f"env={mistyped}")
 
 
-def test_a_mistyped_id_in_a_namespace_is_no_path(monkeypatch):
-    gymnasium = pytest.importorskip("gymnasium")
-    monkeypatch.setitem(gymnasium.registry, "Mine/Maze-v2", None)
-    assert "; did you mean 'Mine/Maze-v2'" in error_of("Mine/Mase-v2")
-
-
 @pytest.mark.parametrize(
     ("content", "word"),
     [
         (b"num_envs = 8\nppo = [\n", "line 2"),
-        (b"num_envs = 8\n\nppo: 3\n", "line 3"),
         (b"\xff\xfe", "not a text file"),
         (b"a = " + b"[" * 100_000, "nests too deeply"),
         (b"#" * 2**21, "more than"),
@@ -287,21 +213,11 @@ def test_a_file_that_cannot_be_read_is_named_with_the_place(tmp_path, content, w
     assert word in text
 
 
-def test_what_has_no_end_is_not_read():
-    assert error_of("/dev/zero") == "cannot read /dev/zero: not a regular file"
-
-
 def test_every_key_has_a_default_and_a_description():
     for key, default, description in fields_with_defaults():
         assert description, key
         if default != "(none)":
             tomllib.loads(f"{key} = {default}")
-
-
-def test_iterations_are_rounded_up_to_what_was_asked_for():
-    config = make_config({"num_envs": 10, "rollout_steps": 10, "total_env_steps": 101,
-                          "ppo": {"num_minibatches": 1}})  # fmt: skip
-    assert config.num_iterations == 2
 
 
 def test_none_takes_away_what_a_key_need_not_have():
@@ -331,11 +247,6 @@ def test_an_interval_that_is_set_takes_the_place_of_one_in_another_unit(source):
 MEMORY = "policy.memory.kind=lstm"  # which overlays are for
 
 
-def test_an_interval_in_what_is_no_table_is_one_line():
-    with pytest.raises(ConfigError, match="'checkpoint' is not a table"):
-        load_config("cart_pole_ppo", ["checkpoint=5", "checkpoint.every_s=60"])
-
-
 @pytest.mark.parametrize(
     ("typed", "value"), [("10M", 10_000_000), ("1.5k", 1500), ("0.5k", 500), ("2B", 2 * 10**9)]
 )
@@ -343,20 +254,8 @@ def test_numbers_may_be_typed_as_people_do(typed, value):
     assert load_config(None, [f"total_env_steps={typed}"]).total_env_steps == value
 
 
-def test_text_in_quotes_is_no_number():
-    assert parse_override('env="10M"') == ("env", "10M")
-    assert parse_override("env=10Mx") == ("env", "10Mx")
-
-
-@pytest.mark.parametrize("source", ["CartPole-v1", "HalfCheetah-v5", "ALE/Pong-v5"])
+@pytest.mark.parametrize("source", ["CartPole-v1", "ALE/Pong-v5"])
 def test_an_id_without_gymnasium_says_what_to_install(source, monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(ConfigError, match=r"gymnasium is not installed: pip install 'operant-rl\["):
         load_config(source, ["algorithm=ppo"])
-
-
-def test_without_gymnasium_a_misspelt_name_is_answered_with_operants_nearest(monkeypatch):
-    monkeypatch.setitem(sys.modules, "gymnasium", None)
-    assert error_of("cart_pol").startswith(
-        "no preset or environment is called 'cart_pol'; did you mean 'cart_pol"
-    )

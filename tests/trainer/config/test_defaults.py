@@ -10,11 +10,10 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.shared.runs.setting_sources import started_in_words
 from operant.trainer.config import files
-from operant.trainer.config.defaults import NEUTRAL, neutral_settings
-from operant.trainer.config.files import load_config, preset_names, resolve
+from operant.trainer.config.defaults import neutral_settings
+from operant.trainer.config.files import load_config, resolve
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs import load_any_spec, load_spec
-from operant.trainer.envs.names import ALL_ENV_NAMES
 from operant.trainer.experiment.build import make_experiment
 
 DISCRETE = ("cart_pole", "gymnasium:CartPole-v1")
@@ -49,10 +48,6 @@ def source_of(source: str, *overrides: str, hardware="") -> dict[str, str]:
     return {key: source for source, keys in listed.items() for key in keys}
 
 
-def test_every_algorithm_has_neutral_defaults():
-    assert NEUTRAL.keys() == algorithm_sections().keys()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "env"), FITTING)
 def test_neutral_defaults_train_for_two_iterations(algorithm, env, no_presets):
@@ -76,28 +71,6 @@ def test_the_first_episodes_end_and_an_evaluation_comes_early(algorithm, env, no
     assert config.evaluation.num_episodes == 10
     assert config.evaluation.every_env_steps == config.total_env_steps // 10
     assert (config.seed, config.device) == (1, "auto")
-
-
-def test_neutral_defaults_are_those_of_the_reference_implementations():
-    ppo = load_config("gymnasium:Pendulum-v1")
-    assert (ppo.algorithm, ppo.rollout_size, ppo.ppo.num_epochs) == ("ppo", 2048, 10)
-    assert (ppo.ppo.learning_rate, ppo.ppo.gamma, ppo.ppo.entropy_coef) == (3e-4, 0.99, 0)
-    assert (ppo.rollout_size // ppo.ppo.num_minibatches, ppo.policy.activation) == (64, "tanh")
-    assert ppo.normalization.obs
-    assert ppo.normalization.reward
-    discrete = load_config("gymnasium:CartPole-v1")
-    assert discrete.ppo.entropy_coef == 0.01
-    assert not discrete.normalization.obs
-    for algorithm in ("sac", "td3", "ddpg"):
-        config = load_config("gymnasium:Pendulum-v1", [f"algorithm={algorithm}"])
-        own = config.algorithm_section
-        assert (config.num_envs, own.updates_per_env_step, own.batch_size) == (1, 1, 256)
-        assert (own.learning_rate, own.gamma, own.target_tau) == (3e-4, 0.99, 0.005)
-        assert config.policy.hidden_sizes == (256, 256)
-        assert (config.total_env_steps, config.replay.capacity) == (10**6, 10**6)
-        assert own.warmup_env_steps == 10_000
-    c51 = load_config("gymnasium:CartPole-v1", ["algorithm=c51"]).algorithm_section
-    assert (c51.lowest, c51.highest, c51.num_atoms) == (-100, 100, 101)
 
 
 @pytest.mark.parametrize("source", [None, "gymnasium:CartPole-v1"])
@@ -127,12 +100,8 @@ def test_an_algorithm_that_is_set_is_not_refused_for_keys_that_nobody_set():
     [
         ("pendulum", "sac", "pendulum_sac"),
         ("gymnasium:LunarLander-v3", "ppo", "lunar_lander_ppo"),
-        ("gymnasium:LunarLanderContinuous-v3", "sac", "lunar_lander_continuous_sac"),
         ("cart_pole_no_velocity", "ppo", "cart_pole_memory_ppo"),
-        ("image_recall", "ppo", "image_recall_memory_ppo"),
-        ("grid", "ppo", "grid_ppo"),
         ("cart_pole", "ppo", "cart_pole_ppo"),
-        ("cart_pole", "dqn", "cart_pole_dqn"),
     ],
 )
 def test_an_environment_and_an_algorithm_have_the_preset_that_is_tuned_for_both(
@@ -165,28 +134,12 @@ def test_the_first_words_of_a_run_say_where_its_settings_come_from(tmp_path):
     assert started("grid+fast", "seed=3", "num_envs=64") == (
         "started ppo on grid: preset grid_ppo, overlay fast, 2 settings by you: seed, num_envs"
     )
-    assert started("cart_pole", hardware="gpu_small") == (
-        "started ppo on cart_pole: preset cart_pole_ppo, hardware gpu_small"
-    )
     assert started("acrobot_dqn", "algorithm=c51") == (
         "started c51 on acrobot: defaults of c51 (preset acrobot_dqn is for dqn)"
     )
     path = tmp_path / "mine.toml"
     path.write_text("num_envs = 8\n")
     assert started(str(path)) == f"started ppo on cart_pole: your file {path}"
-    many = [
-        "num_envs=8",
-        "seed=1",
-        "num_threads=1",
-        "rollout_steps=8",
-        "ppo.gamma=0.9",
-        "ppo.clip_coef=0.1",
-    ]
-    many += ["ppo.gae_lambda=0.9", "device=cpu"]
-    assert started(None, *many).endswith(
-        ", 8 settings by you: num_envs, seed, num_threads, rollout_steps, ppo.gamma, "
-        "ppo.clip_coef and 2 more"
-    )
 
 
 def test_each_setting_has_the_source_that_set_it_last(tmp_path):
@@ -209,31 +162,9 @@ def test_each_setting_has_the_source_that_set_it_last(tmp_path):
     assert source == {"num_envs": f"your file {path}", "seed": "you"}
 
 
-def test_tables_that_are_kept_of_a_preset_are_the_presets():
-    source = source_of("marine_nav_ppo", "algorithm=td3")
-    of_env = {source[key] for key in source if key.startswith("marine_nav.")}
-    assert of_env == {"preset marine_nav_ppo"}
-    assert source["td3.batch_size"] == "defaults of td3 (preset marine_nav_ppo is for ppo)"
-
-
-def test_values_that_were_dropped_have_no_source():
-    same = ["dqn.epsilon_start=0.1", "dqn.epsilon_end=0.1"]
-    for env in ("cart_pole", "gymnasium:CartPole-v1"):
-        given = ["algorithm=dqn", *same, "evaluation.time_fraction=0.2"]
-        source, defaults = source_of(env, *given), resolve(env, given).defaults
-        assert source["dqn.epsilon_end"] == "you"
-        gone = {"dqn.epsilon_fraction", "evaluation.every_env_steps"}
-        assert not gone & {*source}
-        assert not gone & {*defaults}
-
-
 def test_the_default_of_a_setting_is_what_the_run_had_without_it():
     _, _, defaults = resolve("gymnasium:CartPole-v1", ["num_envs=16", "seed=7"])
     assert defaults == {"num_envs": 8, "seed": 1}
-
-
-def test_no_preset_has_the_name_of_an_environment():
-    assert not {*preset_names()} & {*ALL_ENV_NAMES}
 
 
 def test_two_environments_are_one_too_many():
@@ -273,21 +204,13 @@ def test_replay_and_warm_up_fit_the_budget_and_the_memory(asked, obs_size, capac
 
 
 @pytest.mark.parametrize("source", ["gymnasium:CartPole-v1", "cart_pole_dqn"])
-@pytest.mark.parametrize("epsilon", ["0", "0.1"])
-def test_a_value_that_nobody_set_is_dropped_where_it_would_have_no_effect(source, epsilon):
-    same = [f"dqn.epsilon_start={epsilon}", f"dqn.epsilon_end={epsilon}"]
+def test_a_value_that_nobody_set_is_dropped_where_it_would_have_no_effect(source):
+    same = ["dqn.epsilon_start=0.1", "dqn.epsilon_end=0.1"]
+    assert "dqn.epsilon_fraction" not in source_of(source, "algorithm=dqn", *same)
     config = load_config(source, ["algorithm=dqn", *same])
     assert config.dqn.epsilon_fraction == type(config.dqn).model_fields["epsilon_fraction"].default
     with pytest.raises(ConfigError, match=r"^dqn\.epsilon_fraction = 0\.3: "):
         load_config(source, ["algorithm=dqn", *same, "dqn.epsilon_fraction=0.3"])
-
-
-def test_a_file_with_a_value_that_has_no_effect_is_refused(tmp_path):
-    path = tmp_path / "own.toml"
-    path.write_text("""algorithm = "dqn"\nenv = "cart_pole"\n[dqn]\nepsilon_fraction = 0.3\n""")
-    assert load_config(str(path)).dqn.epsilon_fraction == 0.3
-    with pytest.raises(ConfigError, match=r"^dqn\.epsilon_fraction = 0\.3: "):
-        load_config(str(path), ["dqn.epsilon_start=0", "dqn.epsilon_end=0"])
 
 
 @pytest.mark.parametrize("source", ["gymnasium:CartPole-v1", "cart_pole_dqn"])
@@ -296,7 +219,7 @@ def test_a_part_of_the_time_takes_the_place_of_an_interval_that_nobody_set(sourc
     assert (evaluation.time_fraction, evaluation.is_set) == (0.2, False)
 
 
-@pytest.mark.parametrize("robot", ["Ant", "Hopper", "InvertedDoublePendulum"])
+@pytest.mark.parametrize("robot", ["Ant", "InvertedDoublePendulum"])
 def test_mujocos_environments_share_a_preset(robot):
     env = f"gymnasium:{robot}-v5"
     config, sources, _ = resolve(f"{robot}-v5")

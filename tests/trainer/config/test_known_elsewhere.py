@@ -46,10 +46,8 @@ def meant(name: str, algorithm: str) -> str:
     [
         ("cart_pole_ppo", "n_steps", "rollout_steps"),
         ("cart_pole_ppo", "ppo.batch_size", "ppo.num_minibatches"),
-        ("cart_pole_ppo", "batch-size", "ppo.num_minibatches"),
         ("cart_pole_ppo", "policy.net_arch", "policy.hidden_sizes"),
         ("cart_pole_pqn", "gae_lambda", "pqn.q_lambda"),
-        ("cart_pole_dqn", "n_steps", "dqn.n_step"),
         ("cart_pole_dqn", "dqn.learning_starts", "dqn.warmup_env_steps"),
         ("pendulum_sac", "replay.buffer_size", "replay.capacity"),
         ("pendulum_sac", "sac.ent_coef", "sac.alpha"),
@@ -70,8 +68,7 @@ def test_neither_a_key_that_a_run_does_not_have_is_named_nor_one_that_merely_loo
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("a2c", "'ppo'"), ("TRPO", "'ppo'"), ("double-dqn", "'dqn' with dqn.double=true"),
-        ("QRDQN", "'qr_dqn'"), ("TQC", "'tqc'"),
+        ("a2c", "'ppo'"), ("double-dqn", "'dqn' with dqn.double=true"), ("QRDQN", "'qr_dqn'"),
     ],
 )  # fmt: skip
 def test_an_algorithm_of_another_library_is_answered_with_the_nearest_here(typed, meant):

@@ -9,7 +9,6 @@ from learning import iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
-from operant.trainer.config.overlays import overlay_names
 from operant.trainer.experiment.build import make_experiment
 
 NAMES = ("cpu_parallel", "cpu_serial", "fast", "original", "smoke", "ultra_fast")
@@ -18,10 +17,6 @@ SEAS = (
     "policy.memory.kind=lstm", "policy.memory.size=4", "policy.hidden_sizes=[4]", "num_threads=1",
     "marine_nav.num_robots=4", "marine_nav.curriculum=[]",
 )  # fmt: skip
-
-
-def test_there_are_these():
-    assert tuple(overlay_names()) == NAMES
 
 
 @pytest.mark.slow
@@ -42,15 +37,6 @@ def test_each_goes_on_mettagrid(name):
     config = load_config(f"mettagrid_ppo+{name}")
     sizes = {"fast": 262_144, "ultra_fast": 262_144, "smoke": 256}
     assert config.rollout_size == sizes.get(name, 16_384)
-
-
-def test_the_first_iterations_of_original_and_fast_are_those_of_the_table():
-    original, fast = (load_config(f"mettagrid_ppo+{name}") for name in ("original", "fast"))
-    for config, minibatch in ((original, 512), (fast, 32_768)):
-        assert config.rollout_size // config.table("ppo").num_minibatches == minibatch
-    assert (original.num_envs, fast.num_envs) == (64, 512)
-    assert (original.policy.memory.horizon, fast.policy.memory.horizon) == (64, 32)
-    assert (original.table("ppo").sampler, fast.table("ppo").sampler) == ("prioritised", "shuffled")
 
 
 def test_what_is_set_is_on_top_and_a_later_overlay_on_top_of_a_former():
@@ -82,12 +68,6 @@ def test_workers_of_an_overlay_are_capped_and_those_that_are_asked_for_are_not()
         load_config("mettagrid_ppo+fast", ["workers.num_workers=512"])
 
 
-def test_a_file_whose_name_has_a_plus_is_that_file(tmp_path):
-    path = tmp_path / "a+fast.toml"
-    path.write_text('env = "cart_pole"\nnum_envs = 24\n')
-    assert load_config(str(path)).num_envs == 24
-
-
 @pytest.mark.parametrize(
     ("source", "told"),
     [
@@ -107,8 +87,3 @@ def test_what_is_wrong_with_an_overlay_alone_is_said_to_be_its_fault():
     load_config("grid_ppo", told)
     with pytest.raises(ConfigError, match=r"^with \+original: "):
         load_config("grid_ppo+original", told)
-
-
-def test_what_is_wrong_without_an_overlay_is_not_said_to_be_its_fault():
-    with pytest.raises(ConfigError, match=r"^ppo.gamma"):
-        load_config("grid_ppo+fast", ["ppo.gamma=2"])

@@ -6,15 +6,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
 import config_fuzz
-import pytest
-from random_configs import Case, draw
-
-FILES = {"tinyphysics.model": "model.onnx", "tinyphysics.routes": "routes"}
 
 
 def test_a_few_random_configurations_train_or_are_refused_by_one_line():
@@ -28,41 +23,3 @@ def test_a_few_random_configurations_train_or_are_refused_by_one_line():
     counted = json.loads(done.stdout.splitlines()[-1])
     assert counted["trained"] + counted["refused"] == 10
     assert min(counted["trained"], counted["refused"]) >= 2
-
-
-def test_a_seed_draws_the_same_configurations_again_and_another_others():
-    first = [draw(number, 1, FILES) for number in range(30)]
-    assert first == [draw(number, 1, FILES) for number in range(30)]
-    assert first != [draw(number, 2, FILES) for number in range(30)]
-    assert len({case.kind for case in first}) == 4
-
-
-@pytest.mark.parametrize(
-    ("code", "said", "words"),
-    [
-        (2, "operant: num_envs = 0: too few\n", ""),
-        (2, "operant: num_envs = 0\nis too few\n", "refused in 2 lines"),
-        (2, "operant: something is wrong\n", "refused without the key"),
-        (2, f"operant: num_envs = {500 * 'x'}\n", "characters"),
-        (1, "Traceback (most recent call last):\nKeyError: 3\n", "Traceback"),
-        (-1, "KeyError: 3\n", "exit code -1"),
-        (0, "finished\n", "it left 0 runs"),
-    ],
-)
-def test_what_is_no_good_ending_is_told(code, said, words):
-    found = config_fuzz.problem_of(code, said, [], {"num_envs"})
-    assert words in found
-    assert bool(found) == bool(words)
-
-
-def test_a_process_that_dies_takes_one_configuration_with_it(tmp_path):
-    def drawn(number):
-        if number == 1:
-            os._exit(3)
-        return Case(number, "cart_pole_ppo", ("num_envs=0",), "one wrong")
-
-    ended = list(config_fuzz.in_processes(drawn, [0, 1, 2], tmp_path))
-    assert [(each.number, each.kind) for each in ended] == [
-        (0, "refused"), (1, "fault"), (2, "refused"),
-    ]  # fmt: skip
-    assert "the process died" in ended[1].text

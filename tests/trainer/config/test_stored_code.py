@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from operant.shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
-from operant.shared.processes import host
 from operant.shared.runs.run_folder import (
     Run,
     create_run,
@@ -57,13 +56,6 @@ def test_a_run_may_name_code_where_its_user_began_it(project):
     assert load_checkpoint(checkpoint_of(CODE)).config == CODE
 
 
-def test_a_network_is_code_as_an_environment_is(project):
-    values = {"env": "cart_pole", "policy": {"encoder": "own_module:Net"}}
-    line = refusal(checkpoint_of(values, is_recorded=False))
-    assert f"encoder:own_module:Net would run own_module ({project / 'own_module.py'})" in line
-    assert load_checkpoint(checkpoint_of(values)).config == values
-
-
 def test_a_run_without_a_record_is_refused_in_one_line_that_names_the_file(project):
     told = refusal(checkpoint_of(CODE, is_recorded=False))
     assert f"would run own_module ({project / 'own_module.py'})" in told
@@ -72,7 +64,7 @@ def test_a_run_without_a_record_is_refused_in_one_line_that_names_the_file(proje
     assert "\n" not in told
 
 
-@pytest.mark.parametrize("what", ["working folder", "machine", "user", "copied run"])
+@pytest.mark.parametrize("what", ["working folder", "machine", "user", "copied run", "loose file"])
 def test_a_run_that_was_begun_elsewhere_is_refused(what, project, tmp_path, monkeypatch):
     path = checkpoint_of(CODE)
     if what == "working folder":
@@ -83,6 +75,8 @@ def test_a_run_that_was_begun_elsewhere_is_refused(what, project, tmp_path, monk
         monkeypatch.setattr(stored_code, "machine_id", lambda: "another")
     elif what == "user":
         monkeypatch.setattr(stored_code.os, "getuid", lambda: 12345)
+    elif what == "loose file":
+        path = Path(shutil.copy(path, tmp_path / "loose.pt"))
     else:
         folder = path.parent.parent
         copied = folder.with_name(f"{folder.name}-copied")
@@ -113,12 +107,6 @@ def test_trust_code_says_what_it_lets_in_and_then_does(project, monkeypatch, cap
     load_checkpoint(path)
     line = f"gymnasium:own_module:make runs own_module ({project / 'own_module.py'})"
     assert capsys.readouterr().err == f"operant: --trust-code: {line}\n"
-
-
-def test_a_checkpoint_outside_of_a_run_is_refused(project, tmp_path):
-    loose = tmp_path / "loose.pt"
-    shutil.copy(checkpoint_of(CODE), loose)
-    assert f"nothing proves that {loose} is of a run of yours" in refusal(loose)
 
 
 def test_code_in_the_run_itself_is_never_imported(project, monkeypatch, tmp_path):
@@ -183,12 +171,10 @@ def test_a_module_that_is_not_here_is_said_to_be_missing(project):
     ("values", "codes"),
     [
         ({"env": "cart_pole"}, []),
-        ({"env": "gymnasium:CartPole-v1"}, []),
         ({"env": "gymnasium:ALE/Breakout-v5"}, []),
         ({"env": "gymnasium:ale_py:ALE/Breakout-v5"}, ["gymnasium:ale_py:ALE/Breakout-v5"]),
         ({"env": "gymnasium:a.b:make"}, ["gymnasium:a.b:make"]),
         ({"env": "pettingzoo:sisl/multiwalker-v9"}, []),
-        ({"env": "pettingzoo:a.b"}, ["pettingzoo:a.b"]),
         ({"env": "pettingzoo:a/b:make"}, ["pettingzoo:a/b:make"]),
         ({"env": "native:a:make"}, ["native:a:make"]),
         ({"env": "mettagrid", "mettagrid": {"config": ""}}, []),
@@ -219,8 +205,3 @@ def test_a_manifest_of_a_resumed_run_is_asked_about_too(project):
     run = Run(checkpoint_of(CODE, is_recorded=False).parent.parent)
     with pytest.raises(UsageError, match="--trust-code"):
         check_stored_code(CODE, run.folder, [run.manifest_path], run.manifest)
-
-
-def test_a_machine_without_an_id_is_known_by_its_name(monkeypatch):
-    monkeypatch.setattr(host.Path, "read_text", lambda path: "\n")
-    assert host.machine_id() == host.host_name()

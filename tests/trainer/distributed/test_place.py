@@ -60,11 +60,7 @@ def test_one_process_is_alone(environ):
     [
         ({"RANK": "4"}, "RANK = 4 and WORLD_SIZE = 4: ranks are 0 to WORLD_SIZE - 1"),
         ({"RANK": "x"}, "RANK = x is not a number"),
-        ({"RANK": "-1"}, "RANK = -1 is not a number"),
         ({"WORLD_SIZE": ""}, "WORLD_SIZE is not set"),
-        ({"MASTER_ADDR": ""}, "MASTER_ADDR is not set"),
-        ({"MASTER_PORT": "x"}, "MASTER_PORT = x is not a number"),
-        ({"MASTER_PORT": "0"}, "MASTER_PORT = 0 is not a port"),
         ({"MASTER_PORT": "99999"}, "MASTER_PORT = 99999 is not a port"),
         ({"WORLD_SIZE": "9" * 30}, "ranks are too many: 1024 are the most"),
     ],

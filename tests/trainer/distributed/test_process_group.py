@@ -61,11 +61,6 @@ def test_gathered_and_broadcast_tensors_keep_every_bit(dtype, agents):
         assert found.numpy().tobytes() == whole.numpy().tobytes()
 
 
-def test_sizes_are_those_of_the_environments():
-    assert by_ranks(lambda ranks: len(ranks.my_rows(12))) == [6, 4, 2]
-    assert by_ranks(lambda ranks: ranks.global_size(len(ranks.my_rows(12)))) == [12, 12, 12]
-
-
 def test_advantages_are_normalised_over_all_ranks():
     whole = torch.randn(7, NUM_ENVS) * 3 + 5
     expected = variances.normalized(whole.flatten()).view_as(whole)
@@ -156,12 +151,6 @@ def test_a_minibatch_is_divided_among_ranks_without_a_rest(batch_size):
     samples = by_ranks(lambda ranks: own_samples(batch_size, ranks))
     assert [number for own in samples for number in own] == list(range(batch_size))
     assert max(map(len, samples)) - min(map(len, samples)) <= 1
-
-
-def test_tensors_of_all_ranks_are_stacked():
-    tensors = [torch.tensor([rank, -torch.inf]) for rank in range(3)]
-    for found in by_ranks(lambda ranks: reductions.by_rank(ranks, tensors[ranks.rank])):
-        assert found.tolist() == [[0, -torch.inf], [1, -torch.inf], [2, -torch.inf]]
 
 
 def test_any_rank_stops_all_and_rank_0_alone_saves():

@@ -23,14 +23,6 @@ def test_every_rank_has_environments_and_all_are_had_once(weights, more):
     ]
 
 
-@given(st.lists(st.floats(0.5, 2), min_size=1, max_size=9), st.integers(100, 10_000))
-def test_a_share_is_within_one_environment_of_its_part(weights, num_envs):
-    found = shares(":".join(map(repr, weights)), num_envs, len(weights))
-    for share, weight in zip(found, weights, strict=True):
-        # Remainders are of what is over one each, so that a share may be off by a little more.
-        assert abs(share.num_envs - num_envs * weight / sum(weights)) < 2
-
-
 @pytest.mark.parametrize(
     ("split", "num_envs", "expected"),
     [
@@ -54,10 +46,7 @@ def test_the_first_environments_are_those_of_rank_0():
     [
         ("1:1", 6, "split = 1:1 is for 2 ranks, and there are 3"),
         ("1:0:1", 6, "'0' is not a number above 0"),
-        ("1:-1:1", 6, "'-1' is not a number above 0"),
         ("1:nan:1", 6, "'nan' is not a number above 0"),
-        ("1:inf:1", 6, "'inf' is not a number above 0"),
-        ("1::1", 6, "'' is not a number above 0"),
         ("a:1:1", 6, "'a' is not a number above 0"),
         ("", 2, "num_envs = 2 is too few for 3 ranks"),
     ],

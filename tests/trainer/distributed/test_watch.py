@@ -71,12 +71,6 @@ def test_a_rank_that_fails_says_why(watches):
         assert lost_within(watch, 5) == f"{NAMES[1]} failed: out of memory"
 
 
-def test_rank_0_is_watched_by_all(watches):
-    watches[0].say("the disk is full")
-    for watch in watches[1:]:
-        assert lost_within(watch, 5) == f"{NAMES[0]} failed: the disk is full"
-
-
 def test_who_has_ended_is_not_missed(watches):
     watches[1].say(ENDED)
     watches[1].close()
@@ -114,32 +108,6 @@ def test_a_moment_in_which_this_one_was_held_up_blames_nobody_else(watches):
     assert lost_within(watches[0], 5).startswith(f"{NAMES[2]} is gone")
 
 
-def test_a_clock_knows_how_long_it_stood_still():
-    code = """
-import os, signal, sys
-from operant.trainer.distributed.watch import ProcessClock
-clock = ProcessClock()
-print("ticks", clock.held_up_s, flush=True)
-sys.stdin.readline()
-while not clock.held_up_s: pass
-print(clock.held_up_s, flush=True)
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout.readline() == "ticks 0.0\n"
-        process.send_signal(signal.SIGSTOP)
-        time.sleep(2.0)
-        process.send_signal(signal.SIGCONT)
-        process.stdin.write("\n")
-        process.stdin.flush()
-        assert float(process.stdout.readline()) > 1.0
-    finally:
-        process.kill()
-        process.wait()
-
-
 SILENT_FOR_S = 1.5
 WATCHING = """
 import sys, time
@@ -151,10 +119,12 @@ store = distributed.TCPStore("127.0.0.1", port, 2, False, timedelta(seconds=20))
 watch = Watch(distributed.PrefixStore("test", store), rank, ["rank 0", "rank 1"], 1.5)
 print("watches", flush=True)
 for line in sys.stdin:
+    held_up_s = 0.0
     for _ in range(10):
         watch.check()
+        held_up_s = max(held_up_s, watch._clock.held_up_s)
         time.sleep(0.2)
-    print("well", flush=True)
+    print("well" if held_up_s > 1 else f"held up for {held_up_s} s", flush=True)
 """
 
 

@@ -8,8 +8,10 @@ import torch
 from toy_envs import WALK
 
 from operant.trainer.envs import as_gymnasium
-from operant.trainer.envs.vector import BLOCK, Transitions, VectorEnv
+from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.envs.vector_on_gpu import CudaVectorEnv
+
+pytestmark = pytest.mark.slow
 
 RIGHT, LEFT = 1, 0
 
@@ -46,7 +48,6 @@ def stepped(request):
     return request.param
 
 
-@pytest.mark.slow
 def test_an_agent_retires_alone_and_its_rows_are_dead_until_all_begin_anew(stepped):
     walkers = stepped(1)
     # The first walks to the right edge in three steps of a half; the second to and fro.
@@ -83,29 +84,6 @@ def test_agents_that_take_no_part_are_never_valid_and_no_episode_is_theirs(stepp
     assert outs[-1].truncated.tolist() == [True] * 5 + [False]
     # 0.5 + 1 + 0.5 + 1 + 0.5 + 1 = 4.5 for each of five
     assert walkers.envs.take_episode_totals() == (5, 22.5, 30)
-
-
-def test_environments_of_agents_do_not_depend_on_the_number_of_others_or_of_threads(stepped):
-    random = np.random.default_rng(1)
-    num_envs = BLOCK + 3 if stepped is OnProcessor else 7
-    actions = random.integers(0, 2, (20, 2 * num_envs))
-    many, few = stepped(num_envs), stepped(3)
-    for action in actions:
-        expected, found = many.step(*action), few.step(*action[:6])
-        for a, b in zip(expected, found, strict=True):
-            assert (a[:6] == b).all()
-
-
-def test_a_saved_state_of_agents_goes_on_exactly(stepped):
-    actions = np.random.default_rng(2).integers(0, 2, (12, 8))
-    first, second = stepped(4), stepped(4)
-    for action in actions[:5]:
-        first.step(*action)
-    second.envs.load_state_dict(first.envs.state_dict())
-    for action in actions[5:]:
-        expected, found = first.step(*action), second.step(*action)
-        for field in ("obs", "reward", "terminated", "truncated", "valid"):
-            assert (getattr(found, field) == getattr(expected, field)).all()
 
 
 def test_gymnasiums_vector_environments_have_one_agent(monkeypatch):

@@ -15,7 +15,7 @@ from operant.trainer.envs.vector import Transitions, VectorEnv
 NUM_ENVS = 3
 
 
-@pytest.mark.parametrize("name", ["cart_pole", "pendulum", "marine_nav"])
+@pytest.mark.parametrize("name", ["cart_pole", pytest.param("marine_nav", marks=pytest.mark.slow)])
 def test_torchrls_own_checker_has_nothing_to_say(name):
     check_env_specs(TorchRLEnv(load_spec(name), NUM_ENVS), seed=1)
 
@@ -53,6 +53,7 @@ def test_one_agents_steps_are_those_of_the_vector_environment_and_done_ones_begi
     assert num_ended > 5
 
 
+@pytest.mark.slow
 def test_several_agents_have_a_dimension_of_their_own_and_end_together():
     spec, actions, told = stepped("marine_nav", 20)
     env = TorchRLEnv(spec, NUM_ENVS, seed=5)

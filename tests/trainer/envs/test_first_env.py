@@ -25,6 +25,7 @@ HALF = 64  # environments; as many are one chunk of the compiled loops
 FIRST, SECOND, WHOLE = (HALF, 0), (HALF, HALF), (2 * HALF, 0)  # how many, and the first's number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ENV_NAMES, *MINATAR_ENV_NAMES, "marine_nav", "walkers"])
 def test_two_halves_are_the_whole(name):
     spec = WALK if name == "walkers" else load_spec(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import kernel_checks
 import numpy as np
 import pytest
 
@@ -11,6 +10,8 @@ from operant.trainer.config.files import load_config
 from operant.trainer.envs import load_spec
 from operant.trainer.envs.image_recall import BAR, COLUMN, NUM_BARS, NUM_STEPS, ROW, SIDE
 from operant.trainer.envs.vector import Transitions, VectorEnv
+
+pytestmark = pytest.mark.slow
 
 PRESET = "image_recall_memory_ppo"
 PATTERNS = (
@@ -61,11 +62,6 @@ def test_only_the_last_action_pays(begun):
         envs.step(actions, out)
         assert out.terminated.all() == is_last
         assert out.reward.tolist() == [float(is_last and env % 2) for env in range(300)]
-
-
-@pytest.mark.slow
-def test_kernels_and_vector_environments_agree():
-    kernel_checks.check_every_step("image_recall", "cpu", num_envs=64, steps=100)
 
 
 def test_its_policy_has_convolutions_and_its_images_stay_bytes():

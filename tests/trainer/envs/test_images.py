@@ -10,7 +10,6 @@ import pytest
 from gymnasium import spaces
 from image_envs import STEPS, RegularLarge
 
-from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from operant.trainer.envs.spaces import seen_in
@@ -47,11 +46,6 @@ def test_arrays_keep_their_shape_and_bytes_their_type(space, dtype, shape, limit
 )
 def test_all_else_is_a_vector_of_numbers(space):
     assert seen_in(gymnasium, "env", space) == {"obs_size": 12}
-
-
-def test_a_space_that_cannot_be_flattened_is_refused():
-    with pytest.raises(ConfigError, match=r"^env = x: observations have Sequence"):
-        seen_in(gymnasium, "env = x", spaces.Sequence(spaces.Discrete(3)))
 
 
 def own_envs():

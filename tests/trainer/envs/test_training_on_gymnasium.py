@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import psutil
 import pytest
+import torch
 from learning import iterate
 
 from operant.shared import MetricsReader, MetricsWriter
@@ -96,13 +97,15 @@ def test_an_environment_takes_only_the_steps_that_the_run_counts(train_on):
     assert Counted.num_steps == reader.read().env_steps > 0
 
 
-def test_a_resumed_run_forgets_the_sums_of_episodes_that_are_no_more(make_experiment):
+def test_a_resumed_run_plays_other_episodes_and_forgets_sums_of_those_before(make_experiment):
     overrides = ["env=gymnasium:CartPole-v1", "normalization.reward=true"]
     first = make_experiment(*overrides)
+    began = first.collector.rollout.obs[-1].clone()
     iterate(first)
     assert first.algorithm.rewards.normalizer.returns.abs().sum() > 0
     second = make_experiment(*overrides)
     second.load_state_dict(first.state_dict(), 1)
+    assert not torch.equal(second.collector.rollout.obs[-1], began)
     assert second.algorithm.rewards.normalizer.returns.tolist() == [0.0] * 8
     assert (
         second.algorithm.rewards.normalizer.moments.count

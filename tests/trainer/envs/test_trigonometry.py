@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numba import njit, vectorize
 
 from operant.trainer.envs.trigonometry import (
@@ -10,6 +11,8 @@ from operant.trainer.envs.trigonometry import (
     sine_and_cosine,
     wrapped,
 )
+
+pytestmark = pytest.mark.slow
 
 ANGLES = np.linspace(-20, 20, 100_001)
 

@@ -7,9 +7,8 @@ import torch
 from learning import iterate
 from toy_envs import WALK
 
-from operant.shared.errors import ConfigError
+from operant.trainer.collecting.collector import SlicedCollector
 from operant.trainer.collecting.compiled import CompiledCollector
-from operant.trainer.collecting.sliced import SlicedCollector
 from operant.trainer.config import train_config
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.experiment import build, plan, refusals, traits, untrained
@@ -78,16 +77,6 @@ def test_a_rollout_of_agents_is_what_the_environment_does_with_their_actions(mak
     assert rollout.terminated.any()
 
 
-def test_agents_resume_exactly(make_walking):
-    straight, first, second = (make_walking("normalization.reward=true") for _ in range(3))
-    iterate(straight, 4)
-    iterate(first, 2)
-    second.load_state_dict(first.state_dict(), iteration=2)
-    iterate(second, 2)
-    assert torch.equal(straight.policy.flat_parameters, second.policy.flat_parameters)
-    assert straight.env_steps == second.env_steps
-
-
 def test_nothing_is_learned_from_agents_that_have_retired(make_walking):
     changed, left_alone = make_walking(), make_walking()
     for experiment in (changed, left_alone):
@@ -113,13 +102,6 @@ def test_every_agent_that_takes_part_plays_one_episode_of_an_evaluation(walkers,
     assert evaluation.lengths.tolist() == [3] * 5
 
 
-def test_a_gpu_is_refused_for_several_agents(walkers, small_config):
-    with pytest.raises(ConfigError, match="device = cuda: cart_pole has 2 agents an environment"):
-        small_config("device=cuda")
-    with pytest.raises(ConfigError, match="rollout = fused: cart_pole has several agents"):
-        small_config("rollout=fused")
-
-
 REPLAY = (
     "algorithm=dqn", "dqn.warmup_env_steps=256", "dqn.batch_size=64", "replay.capacity=2048",
     "dqn.updates_per_env_step=0.0625",
@@ -139,12 +121,3 @@ def test_all_agents_fill_one_replay_and_nothing_is_learned_from_retired_ones(
             experiment.learn()
     assert not torch.equal(changed.policy.flat_parameters, before)
     assert torch.equal(changed.policy.flat_parameters, left_alone.policy.flat_parameters)
-
-
-def test_agents_resume_exactly_with_their_replay(walkers, make_experiment):
-    straight, first, second = (make_experiment(*REPLAY) for _ in range(3))
-    iterate(straight, 4)
-    iterate(first, 2)
-    second.load_state_dict(first.state_dict(), iteration=2)
-    iterate(second, 2)
-    assert torch.equal(straight.policy.flat_parameters, second.policy.flat_parameters)

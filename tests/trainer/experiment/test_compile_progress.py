@@ -51,12 +51,6 @@ def test_the_time_left_falls_while_a_loop_is_compiled(tmp_path, clock):
     assert progress.is_over
 
 
-def test_no_time_is_promised_once_a_loop_takes_longer_than_expected(tmp_path, clock):
-    progress = watched([Loop(tmp_path, "reset_all_x"), Loop(tmp_path, "gae_template_x")], clock)
-    clock.now += 1000
-    assert progress.look().left_s is None
-
-
 def test_no_time_is_promised_for_a_loop_of_which_nothing_is_known(tmp_path, clock):
     loops = [Loop(tmp_path, "collect_template_x"), Loop(tmp_path, "sac_update_x")]
     progress = watched(loops, clock)
@@ -74,35 +68,3 @@ def test_the_seconds_of_the_last_time_are_expected_the_next_time_of_any_version(
     assert again.look().left_s == 123
     (tmp_path / "collect_template_x.seconds").write_text("damaged")
     assert watched([Loop(tmp_path, "collect_template_x", "1")], clock).look().left_s != 123
-
-
-def test_a_machine_that_took_twice_as_long_so_far_does_so_for_the_rest(tmp_path, clock):
-    for name in ("first", "second"):
-        (tmp_path / f"{name}.seconds").write_text("20")
-    loops = [Loop(tmp_path, "first"), Loop(tmp_path, "second")]
-    progress = watched(loops, clock)
-    assert progress.look().left_s == 40
-    clock.now += 40
-    loops[0].ready()
-    assert progress.look().left_s == 40
-
-
-def test_a_loop_that_another_process_compiled_counts_and_needs_no_more_time(tmp_path, clock):
-    loops = [Loop(tmp_path, "collect_template_x"), Loop(tmp_path, "learn_template_x")]
-    progress = watched(loops, clock)
-    both_s = progress.look().left_s
-    loops[1].compile_elsewhere()
-    done, _, _, left_s = progress.look()
-    assert done == 1
-    assert 0 < left_s < both_s
-
-
-def test_what_is_loaded_from_the_disk_is_no_time_to_remember(tmp_path, clock):
-    loop = Loop(tmp_path, "collect_template_x")
-    loop.compile_elsewhere()
-    progress = watched([loop], clock)
-    assert progress.look().left_s is None
-    clock.now += 5
-    loop.ready()
-    progress.look()
-    assert not list(tmp_path.glob("*.seconds"))

@@ -111,12 +111,3 @@ def test_without_an_interval_evaluations_take_a_tenth_of_the_time(small_config):
                 clockwork.seconds += 30
     # The first after a minute; then one more of 30 s fits from 600, 900, 1,200, ... s on.
     assert found == [60, 600, 900, 1200, 1500, 1800]
-
-
-@pytest.mark.parametrize(
-    "option", ["evaluation.every_iterations=3000", "evaluation.time_fraction=0"]
-)
-def test_an_interval_that_is_asked_for_is_kept(small_config, option):
-    clockwork = Clockwork(small_config("total_env_steps=1000000", option))
-    clockwork.seconds = 1e5
-    assert not clockwork.due().evaluation

@@ -6,16 +6,11 @@ import random
 
 import pytest
 import torch
-from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn, ratios
+from learning import check_that_a_stopped_run_goes_on, differing, iterate, learn
 from stand_in_streams import Work, WorkEvent
 
-from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.config.files import load_config
-from operant.trainer.config.metrics import metrics_of
-from operant.trainer.experiment.build import device_experiment
 from operant.trainer.machine.staged_values import StagedValues
 from operant.trainer.machine.stopwatch import Stopwatch
-from operant.trainer.running import loop
 
 OVERLAP = "overlap=true"
 PLENTY = "total_env_steps=99999"
@@ -136,14 +131,6 @@ def test_whatever_is_done_first_it_is_the_loop_that_acts_one_update_late(
     check_same(found, rows, plain, one_update_late(plain))
 
 
-@pytest.mark.parametrize("eager", [("side",), ("main",), ("side", "main"), ("main", "side")])
-def test_streams_that_do_at_once_what_they_may_come_to_the_same(make_cuda_experiment, eager):
-    options = (PLENTY, *RUNS["normalized"])
-    found, plain = make_cuda_experiment(OVERLAP, *options), make_cuda_experiment(*options)
-    rows, _ = overlapped(found, Work(eager=eager))
-    check_same(found, rows, plain, one_update_late(plain))
-
-
 def test_a_rollout_may_be_collected_before_the_last_is_learned_from_and_after(make_cuda_experiment):
     def done_by(order):
         return overlapped(make_cuda_experiment(OVERLAP, PLENTY), Work(order=ORDERS[order]), 4)[1]
@@ -172,60 +159,6 @@ def test_without_one_of_the_events_the_stand_in_comes_to_something_else(
         return [untimed(row) for row in (*rows, *experiment.finish())]
 
     assert any(rows_by(order) != expected for order in ("collecting first", "learning first"))
-
-
-def test_the_first_two_rollouts_are_by_the_first_policy_and_each_later_one_by_the_one_before(
-    make_cuda_experiment,
-):
-    experiment = make_cuda_experiment(OVERLAP, PLENTY, "ppo.learning_rate=1e-2")
-    policies, furthest = [copied(experiment.policy)], []
-    for number in range(4):
-        experiment.collect()
-        experiment.collector.hand_over()
-        rollout = experiment.collector.rollout
-        furthest.append(float((ratios(experiment, rollout) - 1).abs().max()))
-        experiment.policy.load_state_dict(policies[max(0, number - 1)])
-        acting_ratios = ratios(experiment, rollout)
-        experiment.policy.load_state_dict(policies[number])
-        # Old log-probabilities are those of whoever acted, one update before.
-        assert (acting_ratios - 1).abs().max() < 1e-5, number
-        experiment.learn()
-        policies.append(copied(experiment.policy))
-    assert furthest[0] < 1e-5
-    assert all(far > 1e-2 for far in furthest[1:])
-
-
-def first_ratios(experiment):
-    """Of the first minibatch, which has all samples, of the next update."""
-    experiment.collect()
-    experiment.collector.hand_over()
-    seen = []
-    evaluate_actions = experiment.algorithm.evaluator.evaluate_actions
-
-    def watching(minibatch):
-        evaluation = evaluate_actions(minibatch)
-        _, outputs, _, samples = evaluation
-        log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(outputs, samples.actions)
-        seen.append((log_probs - samples.log_probs).exp().detach())
-        return evaluation
-
-    experiment.algorithm.evaluator.evaluate_actions = watching
-    experiment.learn()
-    experiment.algorithm.evaluator.evaluate_actions = evaluate_actions
-    return seen[0]
-
-
-@pytest.mark.parametrize("memory", [(), MEMORY], ids=["", "memory"])
-def test_the_first_epoch_begins_at_the_ratio_to_the_policy_that_acted(make_cuda_experiment, memory):
-    experiment = make_cuda_experiment(
-        OVERLAP, PLENTY, "ppo.num_minibatches=1", "ppo.learning_rate=1e-2",
-        "ppo.sampler=sequential", "normalization.obs=true", *memory,
-    )  # fmt: skip
-    assert (first_ratios(experiment) - 1).abs().max() < 1e-5  # nothing was learned yet
-    before = copied(experiment.policy)
-    ratios = first_ratios(experiment)
-    assert (ratios - 1).abs().max() > 1e-2
-    assert differing(before, copied(experiment.policy)) != []
 
 
 def fill(tensors, value=float("nan")):
@@ -279,65 +212,9 @@ def test_what_collects_and_what_learns_have_nothing_in_common(make_cuda_experime
     assert all(same)
 
 
-@pytest.fixture
-def page(operant_pages):
-    writer = MetricsWriter.create(
-        operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
-    )
-    return writer, MetricsReader.attach(operant_pages / "p")
-
-
-@pytest.fixture
-def on_the_device(monkeypatch):
-    """`train` as with a GPU; the processor stands in for it."""
-    monkeypatch.setattr(
-        loop, "make_experiment", lambda config, *_: device_experiment(config, torch.device("cpu"))
-    )
-
-
-@pytest.mark.parametrize("options", [RUNS["normalized"], MEMORY], ids=["normalized", "memory"])
-def test_a_stopped_run_goes_on_to_the_same_end(
-    on_the_device, small_config, page, tmp_path, options
-):
+def test_a_stopped_run_goes_on_to_the_same_end(on_the_device, small_config, page, tmp_path):
+    options = (*RUNS["with memory"], "normalization.reward=true")
     config = small_config(OVERLAP, "ppo.learning_rate_schedule=linear", *options)
     checkpoint = check_that_a_stopped_run_goes_on(config, page[0], tmp_path)
     acting = checkpoint.state["collector"]["acting"]
     assert differing(acting, checkpoint.state["policy"]) != []  # it is an update behind
-
-
-def test_waiting_checkpoints_and_evaluations_change_nothing(
-    on_the_device, small_config, page, tmp_path
-):
-    writer, reader = page
-
-    def weights(folder, *options):
-        config = small_config(OVERLAP, *options)
-        loop.train(config, writer, tmp_path / folder)
-        path = max((tmp_path / folder).glob("*.pt"))
-        return torch.load(path, weights_only=True)["state"]
-
-    often = weights("often", "checkpoint.every_iterations=1", "evaluation.every_iterations=2")
-    seldom = weights(
-        "seldom", "checkpoint.every_iterations=0", "evaluation.every_iterations=0",
-        "evaluation.num_episodes=0",
-    )  # fmt: skip
-    assert differing(often, seldom) == []
-    assert reader.read().iteration == 6
-
-
-def test_a_checkpoint_without_what_acts_does_not_fit(make_cuda_experiment):
-    plain, found = make_cuda_experiment(PLENTY), make_cuda_experiment(OVERLAP, PLENTY)
-    iterate(plain)
-    with pytest.raises(KeyError, match="acting"):
-        found.load_state_dict(plain.state_dict(), 1)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_it_learns_cart_pole(page, tmp_path, on_the_device):
-    writer, reader = page
-    config = load_config(
-        "cart_pole_ppo", [OVERLAP, "total_env_steps=300000", "checkpoint.every_iterations=0"]
-    )
-    assert loop.train(config, writer, tmp_path) is True
-    assert reader.read().metrics["evaluation/return"] >= 475

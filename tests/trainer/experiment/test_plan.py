@@ -127,13 +127,10 @@ def test_every_algorithm_runs_on_a_gpu(algorithm):
         ((), None, 0, True),  # 0: measured
         (("num_threads=3",), None, 3, False),
         (("policy.precision=bfloat16",), None, 6, True),
-        (("algorithm=pqn",), None, 6, True),
-        (("env=gymnasium:CartPole-v1",), None, 6, True),
         (("algorithm=dqn",), None, 1, True),
         (TINYPHYSICS, None, 6, False),
         ((), RANKS, 3, False),  # two ranks share this machine
         (("algorithm=dqn",), RANKS, 1, False),
-        (("num_threads=5",), RANKS, 5, False),
         ((), RANKS._replace(num_on_machine=9), 1, False),
     ],
 )
@@ -144,19 +141,13 @@ def test_how_many_threads_there_are_and_whether_others_are_tried(
     assert (made.num_threads, made.tries_threads) == (num_threads, tries)
 
 
-def test_a_gpu_has_no_threads_to_try():
-    assert not planned((), GPU).tries_threads
-
-
 @pytest.mark.parametrize(
     ("overrides", "cores", "pairs", "notice"),
     [
         (("workers.num_workers=0",), 8, [(0, 1)], None),
-        (("workers.num_workers=4", "workers.async_factor=1"), 8, [(4, 1)], None),
         (("workers.num_workers=4", "workers.async_factor=2"), 8, [(4, 2)], None),
         (("workers.num_workers=4",), 8, [(4, 1), (4, 2)], None),
         (("workers.num_workers=auto",), 2, [(0, 1), (2, 1), (2, 2)], None),
-        (("workers.num_workers=auto",), 1, [(0, 1)], None),
         (("workers.num_workers=8", "workers.async_factor=1"), 3, [(2, 1)],
          "workers: 2 and not 8 as configured, for there are 3 cores"),
         (("workers.num_workers=8", "workers.async_factor=8"), 4, [(4, 4)],
@@ -233,12 +224,6 @@ def test_what_changes_nothing_on_the_processor_is_said_there_alone(overrides, wo
     assert planned(overrides, GPU).notices == ()
 
 
-def test_tokens_are_read_by_the_environments_own_encoder_and_learned_from_in_pytorch():
-    notices = planned(("env=grid",), NO_GPU).notices
-    assert any("policy.encoder = auto is environment" in notice for notice in notices)
-    assert any("because of policy.encoder = environment" in notice for notice in notices)
-
-
 @pytest.mark.parametrize(
     ("overrides", "machine", "line"),
     [
@@ -267,21 +252,15 @@ def test_what_this_machine_cannot_do_is_refused(overrides, machine, line):
     ("overrides", "words"),
     [
         (("rollout=fused", GYM), "takes its steps one by one"),
-        (("rollout=fused", "env=grid", "grid.num_agents=1"), "takes its steps one by one"),
+        (("rollout=fused", "policy.encoder=image_envs:Pair"), "it runs no encoder"),
         (("rollout=fused", "env=marine_nav"), "several agents an environment"),
-        (("rollout=fused", "device=cpu"), "is for a GPU, and device = cpu"),
         (("rollout=fused", MEMORY), "policy.memory.kind = lstm takes its steps one by one"),
-        (("rollout=fused", "policy.precision=bfloat16"), "it computes in float32"),
-        ((MEMORY, "algorithm=pqn"), "pqn learns policies without memory"),
         ((MEMORY, *TINYPHYSICS), "steered by a policy without memory"),
         ((MEMORY, "policy.precision=bfloat16"), "policy.memory.kind = lstm it is float32"),
-        (("overlap=true", "algorithm=pqn"), "pqn has no importance ratio"),
         (("overlap=true", *TINYPHYSICS), "where its model is, in turn"),
         (("overlap=true", "device=cpu"), "device = cpu is on the processor"),
         (("overlap=true", GYM), "gymnasium:CartPole-v1 is on the processor"),
         (("overlap=true", "env=marine_nav"), "this run is on the processor"),
-        (("compile=true", "algorithm=dqn"), "gradients are written by hand"),
-        (("num_threads=2", "device=cuda"), "num_threads = 2 is for the processor"),
         ((GYM, "algorithm=dqn", "dqn.noisy_std=0.5", *TWO_GROUPS), "layers are noisy"),
         (
             (*SAC, "env=gymnasium:Pendulum-v1", "sac.exploration=state_dependent", *TWO_GROUPS),
@@ -306,26 +285,10 @@ def test_what_no_machine_can_do_is_refused_in_one_line(overrides, words):
         ((MEMORY, "contrastive.coef=0.1"), "contrastive.coef = 0.1"),
         ((*TINYPHYSICS, "device=cuda"), "env = tinyphysics with device = cuda"),
         ((*TINYPHYSICS, "tinyphysics.engine=tensorrt"), "tinyphysics.engine = tensorrt"),
+        (("env=pendulum", "algorithm=crossq"), "algorithm = crossq"),
     ],
 )
 def test_what_several_ranks_do_not_do_yet_is_named(overrides, setting):
     with pytest.raises(ConfigError) as caught:
         check_ranks(make_config({}, overrides), "", 2)
     assert str(caught.value) == f"{setting} does not go with several ranks yet"
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        ("algorithm=ppo", "ppo.sampler=prioritised", "kickstart.teachers=['a-run']"),
-        ("algorithm=pqn", GYM),
-        ("algorithm=rainbow", "device=cuda"),
-    ],
-)
-def test_what_several_ranks_can_do_is_accepted(overrides):
-    check_ranks(make_config({}, overrides), "3:1", 2)
-
-
-def test_environments_that_are_too_few_for_the_ranks_are_refused():
-    with pytest.raises(ConfigError, match="num_envs = 2 is too few for 3 ranks"):
-        check_ranks(make_config({}, ["num_envs=2"]), "", 3)

@@ -112,13 +112,6 @@ def test_a_run_goes_on_when_its_helper_is_killed():
     assert sleeper.returncode == -9
 
 
-def test_a_helper_that_never_ends_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(precompiling, "PATIENCE_S", 0.0)
-    sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    Precompiling(sleeper).wait(tick=lambda: None)
-    assert sleeper.returncode == -9
-
-
 @pytest.mark.parametrize("program", ["false", "no such program", None])
 def test_a_run_trains_without_a_helper(config, other_python, program):
     other_python(program)

@@ -86,19 +86,6 @@ def test_episodes_that_are_played_are_those_of_an_evaluation(experiment):
         trained.act(torch.zeros(1, 2))
 
 
-def test_a_run_that_goes_on_remembers_what_it_knew(experiment, make_experiment):
-    kind = experiment.config.policy.memory.kind
-    other = make_experiment(
-        NO_VELOCITY, f"policy.memory.kind={kind}", "policy.memory.size=8",
-        "normalization.obs=true", "ppo.learning_rate=1e-2",
-    )  # fmt: skip
-    other.load_state_dict(experiment.state_dict(), experiment.iteration)
-    one, same = experiment.collect(), other.collect()
-    assert torch.equal(one.states, same.states)
-    assert one.states.abs().max() > 0
-    assert torch.equal(one.log_probs, same.log_probs)
-
-
 def test_where_episodes_begin_anew_nothing_is_known_of_the_former(make_experiment):
     overrides = ("env=gymnasium:CartPole-v1", "policy.memory.kind=gru")
     one, other = make_experiment(*overrides), make_experiment(*overrides)

@@ -1,7 +1,7 @@
 """The kernels in Numba's CUDA simulator; `test_simulator.py` runs this in a process of its own.
 
 Blocks have an odd number of threads, so that the last one is not full. Blocks and threads run in
-random order, and arrays have guard values around them.
+random order.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ def append_one(i, arguments):
 
 
 @pytest.fixture(autouse=True, params=[5])
-def guarded(request, monkeypatch):
+def block_size(request, monkeypatch):
     kernel_threads.block_size(monkeypatch, request.param)
-    return kernel_threads.guard(monkeypatch)
 
 
-@pytest.mark.parametrize("guarded", [1, 7, 32], indirect=True)
-def test_this_is_the_simulator_and_threads_run_in_random_order(guarded):
+@pytest.mark.parametrize("block_size", [1, 7, 32], indirect=True)
+def test_this_is_the_simulator_and_threads_run_in_random_order(block_size):
     assert IN_SIMULATOR
     order = torch.full((40,), -1)
     Kernel(append_one, "test").launch(40, order, torch.zeros(1, dtype=torch.int64))
@@ -47,17 +46,13 @@ def test_every_step_of_vessels_is_that_of_the_processor():
     kernel_checks.check_every_step("marine_nav", "cpu", num_envs=3, steps=8)
 
 
-def test_every_step_of_a_grid_world_is_that_of_the_processor():
-    kernel_checks.check_every_step("grid", "cpu", num_envs=2, steps=3)
-
-
 @pytest.mark.parametrize("name", ENV_NAMES)
 def test_many_steps_in_one_launch_are_those_steps_one_by_one(name):
     kernel_checks.check_many_steps(name, "cpu")
 
 
 @pytest.mark.parametrize(
-    ("normalize", "guarded"), [("true", 1), ("false", 3), ("true", 7)], indirect=["guarded"]
+    ("normalize", "block_size"), [("true", 1), ("false", 3), ("true", 7)], indirect=["block_size"]
 )
 def test_the_fused_rollout_is_the_one_gathered_step_by_step(make_cuda_experiment, normalize):
     overrides = [f"normalization.obs={normalize}", "policy.hidden_sizes=[6, 5]", "num_envs=3"]
@@ -65,12 +60,13 @@ def test_the_fused_rollout_is_the_one_gathered_step_by_step(make_cuda_experiment
     kernel_checks.check_fused(make_cuda_experiment, overrides)
 
 
-@pytest.mark.parametrize(
-    ("is_prioritised", "guarded"), [(False, 3), (True, 7)], indirect=["guarded"]
-)
-def test_a_replay_draws_what_the_processor_draws(is_prioritised, guarded):
-    replay_checks.check_same_as_processor("cpu", is_prioritised)
-    assert len(guarded.count) == (14 if is_prioritised else 7)
+@pytest.mark.parametrize("is_prioritised", [False, True])
+def test_a_replay_draws_what_the_processor_draws(is_prioritised):
+    replay_checks.check_same_as_processor("cpu", is_prioritised, size=12)
+
+
+def test_a_replay_of_stacked_frames_draws_what_the_processor_draws():
+    replay_checks.check_same_as_processor("cpu", False, size=6, stack=3)
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "pqn"])

@@ -62,10 +62,8 @@ def digest_of(tmp_path):
     [
         ("STEP = 2.0", "STEP = 3.0"),
         ("np.arange(3.0)", "np.arange(4.0)"),
-        ("x * by", "x / by"),
         ("by=STEP", "by=1.0"),
         ("{3, 5}", "{3, 6}"),
-        ("low high", "high low"),
         (
             "@compiled",
             "from operant.trainer.jit.compiling import compiled_in_order\n@compiled_in_order",
@@ -86,11 +84,8 @@ def test_a_loop_that_moved_to_another_module_is_compiled_anew(digest_of):
     ("old", "new"),
     [
         ("The sum.", "Another text, of\n    two lines."),
-        ('    """Twice as much."""\n', ""),
-        ("result = 0.0", "result = 0.0  # a comment"),
         ("UNUSED = 1", "UNUSED = 2\n\n"),
         ("return x\n", "return 2 * x\n"),
-        ("A module", "Another module"),
     ],
 )
 def test_what_it_does_not_reach_compiles_nothing_anew(digest_of, old, new):

@@ -71,26 +71,6 @@ def test_an_inner_function_can_be_called_once_it_was_linked():
     assert outer(3.0) == 1 / 3 + 0.25
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_errors_come_from_an_inner_function(times):
-    """Anew, and by the function that another loop linked before."""
-    inner = njit(inverse)
-    for _ in range(times):
-        outer = njit(lambda x: inner(x) + 1.0)
-        with pytest.raises(ValueError, match="no inverse"):
-            outer(0.0)
-    with pytest.raises(ValueError, match="no inverse"):
-        inner(0.0)
-
-
-def test_errors_of_a_part_come_from_every_loop_that_calls_it():
-    part = compiled(inverse)
-    loops = [specialised(total, f"late{number}", inverse=part) for number in range(2)]
-    for loop in (*loops, *loops[::-1]):
-        with pytest.raises(ValueError, match="no inverse"):
-            loop(np.zeros(3))
-
-
 def test_errors_come_from_code_on_disk():
     for is_kept in (0, 1):
         loop = specialised(total, "late", inverse=compiled(inverse))

@@ -38,13 +38,9 @@ def test_a_bound_template_computes_with_what_it_was_given():
     assert (other(4), loop(4)) == (10, 15)
 
 
-@pytest.mark.parametrize(
-    ("bindings", "still_open"),
-    [({}, "shifted, factor"), ({"factor": 3}, "shifted"), ({"shifted": one_more}, "factor")],
-)
-def test_a_template_is_refused_while_a_name_is_open(bindings, still_open):
-    with pytest.raises(UnboundError, match=f"^template: bound by nothing: {still_open}$"):
-        specialised(template, "test", **bindings)
+def test_a_template_is_refused_while_a_name_is_open():
+    with pytest.raises(UnboundError, match=r"^template: bound by nothing: shifted, factor$"):
+        specialised(template, "test")
 
 
 def test_a_kernel_is_refused_while_a_name_is_open_in_what_it_calls():

@@ -17,7 +17,6 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.trainer.experiment.plan import Machine, plan
 from operant.trainer.jit import torch_compiling
-from operant.trainer.jit.torch_compiling import while_ticking
 
 pytestmark = pytest.mark.slow
 
@@ -99,9 +98,8 @@ def test_all_is_compiled_beforehand_and_nothing_is_learned_by_it(quick, make_exp
         assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 0
 
 
-@pytest.mark.parametrize("name", ["ppo", "memory", "pqn"])
-def test_checkpoints_are_those_of_what_is_not_compiled(quick, make_experiment, name):
-    plain, ours = make_experiment(*RUNS[name]), compiled(make_experiment, *RUNS[name])
+def test_checkpoints_are_those_of_what_is_not_compiled(quick, make_experiment):
+    plain, ours = make_experiment(*RUNS["memory"]), compiled(make_experiment, *RUNS["memory"])
     iterate(ours)
     state = copy.deepcopy(ours.state_dict())
     assert flat(state).keys() == flat(plain.state_dict()).keys()
@@ -162,24 +160,27 @@ def test_without_a_compiler_it_is_one_line_that_says_what_is_missing(small_confi
     assert "compile = false" in str(caught.value)
 
 
-def test_machine_code_lies_in_a_folder_of_this_user_alone(monkeypatch, tmp_path):
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    """The folder of the user's caches."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # so that it is put back
     monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_machine_code_lies_in_a_folder_of_this_user_alone(monkeypatch, cache):
     monkeypatch.setattr(torch_compiling, "why_no_compiler", lambda device: "")
     torch_compiling.Compiled(lambda x: x, torch.device("cpu"))
     folder = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
-    assert folder.is_relative_to(tmp_path)
+    assert folder.is_relative_to(cache)
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def test_machine_code_is_not_kept_where_a_link_leads(monkeypatch, tmp_path):
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "operant").mkdir()
-    (tmp_path / "operant" / "torchinductor").symlink_to(tmp_path / "theirs")
+def test_machine_code_is_not_kept_where_a_link_leads(cache):
+    (cache / "theirs").mkdir()
+    (cache / "operant").mkdir()
+    (cache / "operant" / "torchinductor").symlink_to(cache / "theirs")
     with pytest.raises(ConfigError, match="TORCHINDUCTOR_CACHE_DIR"):
         torch_compiling.Compiled(lambda x: x, torch.device("cpu"))
 
@@ -196,25 +197,10 @@ def test_what_cannot_be_compiled_is_one_line(monkeypatch):
     )
 
 
-def test_what_goes_wrong_while_ticking_is_told():
-    def work():
-        raise ConfigError("compile = true: nothing doing")
-
-    with pytest.raises(ConfigError, match="nothing doing"):
-        while_ticking(work, lambda: None)
-
-
-def test_beside_the_compiled_loops_of_ppo_it_has_nothing_to_do_and_says_so(
-    small_config, make_experiment
-):
+def test_beside_the_compiled_loops_of_ppo_it_has_nothing_to_do_and_says_so(small_config):
     processor = Machine(no_gpu="none")
     (notice,) = plan(small_config("compile=true"), processor).notices
     assert "compile has no effect" in notice
     by_torch = small_config("compile=true", "ppo.sampler=sequential")
     (notice,) = plan(by_torch, processor).notices
     assert "PyTorch collects and learns, because of ppo.sampler = sequential" in notice
-    ours, plain = make_experiment("compile=true"), make_experiment()
-    ours.compile(lambda: pytest.fail("there is nothing to wait for"))
-    for experiment in (ours, plain):
-        iterate(experiment)
-    assert torch.equal(ours.policy.flat_parameters, plain.policy.flat_parameters)

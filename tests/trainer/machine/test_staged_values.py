@@ -44,18 +44,6 @@ def test_nothing_is_given_before_it_has_arrived_and_nothing_twice(staging):
     assert staged.take() == []
 
 
-def test_what_is_written_after_staging_does_not_change_what_was_staged(staging):
-    staged, events = staging
-    staged.values.fill_(1.0)
-    staged.stage(1)
-    staged.values.fill_(2.0)
-    staged.stage(2)
-    staged.values.fill_(3.0)
-    for event in events:
-        event.happened = True
-    assert [values["loss"] for _, values in staged.take()] == [1.0, 2.0]
-
-
 def test_the_order_is_kept_even_when_a_later_copy_is_done_first(staging):
     staged, events = staging
     staged.stage(1)

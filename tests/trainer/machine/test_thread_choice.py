@@ -1,11 +1,8 @@
-"""Threads are chosen again when the speed says so, and results never depend on them."""
+"""Threads are chosen again when the speed says so."""
 
 from __future__ import annotations
 
-import torch
-
-from operant.trainer.machine.stopwatch import Stopwatch
-from operant.trainer.machine.thread_choice import PAUSE_S, TRIALS, WINDOW, ThreadChoice
+from operant.trainer.machine.thread_choice import PAUSE_S, ThreadChoice
 from operant.trainer.machine.threads import Threads
 
 
@@ -76,22 +73,6 @@ def test_a_choice_that_changes_nothing_is_made_less_and_less_often():
     assert all("2 as before" in notice for notice in machine.notices)
 
 
-def test_what_is_learned_does_not_depend_on_when_threads_are_tried(make_experiment):
-    plain, trying = make_experiment("num_threads=1"), make_experiment("num_threads=2")
-    count = 2 * WINDOW + 2 * TRIALS
-    seconds = iter([0.1] * WINDOW + [10.0] * count)
-    threads = trying.executor.threads
-    choice = ThreadChoice(threads, (1, 2))
-    tried = set()
-    for _ in range(count):
-        list(plain.iterate(Stopwatch(), wait=True))
-        list(trying.iterate(Stopwatch(), wait=True))
-        choice.iteration(next(seconds))
-        tried.add(threads.num_threads)
-    assert tried == {1, 2}
-    assert torch.equal(plain.policy.flat_parameters, trying.policy.flat_parameters)
-
-
 def test_the_first_choice_among_long_iterations_takes_one_of_each():
     machine = Machine({1: 9.0, 2: 14.0}, was_timed=False)
     machine.run(14 + 14 + 9 + 14)  # the first compiles; then there is one to compare with
@@ -99,10 +80,3 @@ def test_the_first_choice_among_long_iterations_takes_one_of_each():
     assert machine.notices == [
         "threads: 1 from now on, 2 before; an iteration takes 9000.0 ms with 1, 14000.0 ms with 2"
     ]
-
-
-def test_the_first_choice_among_short_iterations_takes_several_of_each():
-    machine = Machine({1: 0.01, 2: 0.02}, was_timed=False)
-    machine.run(WINDOW * 0.02 + TRIALS * 0.03)
-    assert machine.threads.num_threads == 1
-    assert len(machine.notices) == 1

@@ -64,14 +64,6 @@ def test_a_piece_that_fails_is_told_and_nothing_goes_on_behind_it(threads):
     assert len(begun) == before
 
 
-def test_the_number_may_change_between_two_times():
-    threads = Threads(1)
-    for count in (2, 1, 3):
-        threads.num_threads = count
-        assert list(threads.each(lambda x: x * x, range(4))) == [0, 1, 4, 9]
-    threads.close()
-
-
 def test_before_anything_is_run_its_thread_has_told_pytorch_to_have_one(monkeypatch):
     """The number that PyTorch tells is no proof: libraries below it may still have another."""
     told = []

@@ -39,8 +39,9 @@ def test_every_step_leads_from_one_observation_to_the_next(make_collecting):
     assert rollout.dones.any()
 
 
-@pytest.mark.parametrize("normalize", ["true", "false"])
-@pytest.mark.parametrize("activation", ["tanh", "relu", "elu"])
+@pytest.mark.parametrize(
+    ("normalize", "activation"), [("true", "tanh"), ("false", "relu"), ("true", "elu")]
+)
 def test_values_and_log_probabilities_are_the_policys_own(make_collecting, normalize, activation):
     experiment = make_collecting(
         f"normalization.obs={normalize}", f"policy.activation={activation}", "num_envs=70",
@@ -81,6 +82,7 @@ def test_actions_are_drawn_from_every_distribution_as_it_says(any_distribution, 
     torch.testing.assert_close(rollout.log_probs.flatten(), log_probs, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_environment_is_given_actions_within_its_bounds(any_distribution, make_collecting):
     # Gaussians so wide that they often pass the bounds; others have no such setting.
     wide = ["policy.initial_log_std=1"] if "gaussian" in any_distribution else []
@@ -122,18 +124,6 @@ def test_the_next_rollout_starts_where_the_last_ended(make_collecting):
     experiment = make_collecting()
     last = experiment.collector.collect().obs[-1].clone()
     assert (experiment.collector.collect().obs[0] == last).all()
-
-
-def test_actions_come_as_often_as_the_policy_says(make_collecting):
-    experiment = make_collecting("num_envs=1000", "rollout_steps=32", "ppo.num_minibatches=1")
-    with torch.no_grad():
-        experiment.policy.actor[-1].bias.copy_(torch.tensor([0.0, 1.0]))
-    rollout = collected(experiment)
-    expected = experiment.policy.outputs(rollout.obs[:-1]).softmax(-1)[..., 1].mean()
-    # 32,000 draws: the standard deviation of the mean is about 0.0025.
-    assert abs(rollout.actions.float().mean() - expected) < 0.0125
-    shifted = rollout.actions[1:] == rollout.actions[:-1]
-    assert 0.5 < shifted.float().mean() < 0.7  # p^2 + (1 - p)^2 = 0.61 for p = 0.73
 
 
 def test_random_numbers_of_another_device_are_gone_on_with_by_others_than_were_drawn():

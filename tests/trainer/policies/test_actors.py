@@ -11,8 +11,12 @@ from torch.distributions import Normal
 from operant.shared.errors import ConfigError
 from operant.trainer.envs import load_spec
 from operant.trainer.policies.actors import DeterministicActor, SquashedGaussianActor
-from operant.trainer.policies.distributions.squashed import squashed, squashed_slopes
-from operant.trainer.policies.distributions.squashing import ARCTAN, SQUASHES
+from operant.trainer.policies.distributions.squashing import (
+    ARCTAN,
+    SQUASHES,
+    squashed,
+    squashed_slopes,
+)
 from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces import Box, symmetric_box
 
@@ -147,13 +151,6 @@ def test_a_part_of_actions_is_random_whatever_the_actor_says(kind):
     assert float(actions[is_random].detach().std()) == pytest.approx(1 / math.sqrt(3), abs=0.01)
     actor.epsilon.fill_(1.0)
     assert (actor.act(obs, noise)[0] != expected).any(1).all()
-
-
-def test_greedy_actions_are_those_without_noise():
-    actor = SquashedGaussianActor(load_spec("pendulum"), CONFIG, False, seed=1)
-    obs = torch.randn(5, 3, generator=seeded(2))
-    kept, _ = actor.act(obs, torch.full((5, 1), 0.5))  # the middle of [0, 1) is no noise
-    torch.testing.assert_close(actor.greedy(obs), 2 * kept)
 
 
 @pytest.mark.parametrize("actions", [symmetric_box(1.0, math.inf), load_spec("cart_pole").actions])

@@ -6,14 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from operant.trainer.envs import load_spec
-from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.policies.implicit_quantiles import (
     CosineEmbedding,
     make_implicit_quantiles,
     make_quantile_critic,
 )
-from operant.trainer.policies.q_network import QPolicy
 from operant.trainer.settings.policy import PolicyConfig
 
 CONFIG = PolicyConfig(hidden_sizes=(8, 6), activation="relu")
@@ -64,18 +61,6 @@ def test_acting_with_care_looks_at_the_lower_part_alone():
         network.risk.fill_(risk)
         expected = network(obs, (risk * middles).expand(7, -1)).mean(1)
         torch.testing.assert_close(network.values(obs), expected)
-
-
-def test_an_exported_policy_is_the_greedy_one(tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    network = make_implicit_quantiles(4, 2, CONFIG, 1, dueling=True, noisy_std=0.5)
-    network.take_noise(torch.randn(network.num_noise, generator=seeded(3)))
-    policy = QPolicy(load_spec("cart_pole"), lambda *_: network, False)
-    write_onnx(policy, 4, tmp_path / "policy.onnx", "a test")
-    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
-    obs = torch.randn(9, 4, generator=seeded(5))
-    (actions,) = session.run(None, {"observation": obs.numpy()})
-    assert actions.tolist() == policy.greedy(obs).tolist()
 
 
 class Objects(nn.Module):

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from operant.trainer.policies import matrix_products as products
-from operant.trainer.policies.dense import DenseNetwork
 
 needs_onednn = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="PyTorch was built without oneDNN"
@@ -99,27 +98,3 @@ for inner in (257, 1024, 3136):
 """
     # In a process of its own: this one may have multiplied before the setting was made.
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_half_precision_and_small_products_are_left_to_pytorch(monkeypatch):
-    a, b = normal(8, 8).bfloat16(), normal(8, 8).bfloat16()
-    assert torch.equal(products.mm(a, b), torch.mm(a, b))
-    monkeypatch.setattr(products, "LARGE", 2**23)
-    a, b = normal(64, 64), normal(64, 64)
-    assert torch.equal(products.mm(a, b), torch.mm(a, b))
-
-
-@needs_onednn
-@pytest.mark.parametrize("num_copies", [1, 2])
-def test_a_network_is_the_same_but_for_rounding(num_copies, monkeypatch):
-    network = DenseNetwork((6, 16, 3), "relu", num_copies, generator=torch.Generator())
-    obs = normal(10, 6)
-    found = []
-    for is_faster in (True, False):
-        monkeypatch.setattr(products, "ONEDNN_IS_FASTER", is_faster)
-        outputs, tape = network.taped(obs)
-        slopes = torch.ones_like(outputs)
-        by_inputs = network.input_gradient(tape, slopes)
-        found.append((outputs, network.gradient(tape, slopes).clone(), by_inputs))
-    for one, other in zip(*found, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)

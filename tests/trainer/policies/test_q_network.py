@@ -50,15 +50,3 @@ def test_as_many_actions_are_random_as_epsilon_says(policy):
         assert actions.dtype == torch.int64
         # The standard deviation of the share is at most 0.0036.
         assert abs((actions != greedy).float().mean() - differing) < 0.018
-
-
-def test_weights_are_views_of_one_tensor(policy):
-    with torch.no_grad():
-        policy.flat_parameters.zero_()
-    assert not any(parameter.any() for parameter in policy.parameters_to_learn())
-    assert policy.flat_parameters.numel() == sum(p.numel() for p in policy.network.parameters())
-
-
-def test_real_valued_actions_are_refused():
-    with pytest.raises(TypeError, match="there are none but of discrete actions"):
-        QPolicy(load_spec("pendulum"), small_network, False)

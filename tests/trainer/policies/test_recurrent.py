@@ -92,17 +92,6 @@ def test_rows_and_their_gradient_are_those_of_single_steps_with_ends_inside(kind
         torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize("kind", [LSTM, GRU])
-def test_nothing_before_an_end_is_known_after_it(kind):
-    layer, inputs, state = made(kind)
-    parts = layer(inputs, state, keep_of(resets()).double())
-    inputs[:4, 1], state[1] = 9.0, 9.0  # row 1 ends in step 3
-    others = layer(inputs, state, keep_of(resets()).double())
-    for part, other in zip(parts, others, strict=True):
-        assert torch.equal(part[4:, 1], other[4:, 1])
-        assert not torch.equal(part[3, 1], other[3, 1])
-
-
 def test_an_lstm_begins_with_the_forget_gate_open_and_the_others_half_open():
     layer = LSTM(1, 1, seeded(1))
     layer.input_weight.data[:] = torch.tensor([[1.0], [0.0], [0.0], [0.0]])  # g alone sees it
@@ -112,12 +101,6 @@ def test_an_lstm_begins_with_the_forget_gate_open_and_the_others_half_open():
     # h' = sigmoid(0) tanh(1.842914) = 0.5 * 0.951075 = 0.475537
     torch.testing.assert_close(state, torch.tensor([[0.475537, 1.842914]]))
     assert torch.equal(h, state[:, :1])
-
-
-def test_no_gate_of_a_gru_begins_with_a_bias():
-    layer = GRU(INPUTS, SIZE, seeded(1))
-    assert not layer.bias.any()
-    assert not layer.state_bias.any()
 
 
 @pytest.mark.parametrize(("size", "rows"), [(16, 3), (32, 70), (48, 130)])

@@ -5,10 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.envs import load_spec
-from operant.trainer.experiment.onnx_export import write_onnx
-from operant.trainer.policies.normalizers import observe
-from operant.trainer.policies.q_network import QPolicy
 from operant.trainer.policies.value_network import make_value_network
 from operant.trainer.settings.policy import PolicyConfig
 
@@ -44,13 +40,6 @@ def test_values_are_of_all_actions_and_gradients_of_all_weights(network):
     torch.testing.assert_close(found, torch.cat([x.flatten() for x in gradients]))
 
 
-def test_weights_are_of_the_seed_alone_and_views_of_one_tensor(network):
-    with torch.no_grad():
-        network.flat_parameters.zero_()
-        assert not network.values(torch.ones(1, 4)).any()
-    assert network.flat_parameters.numel() == sum(p.numel() for p in network.parameters())
-
-
 def test_dueling_values_are_the_states_and_what_actions_add_beyond_their_mean():
     network = make_value_network(2, 3, PolicyConfig(hidden_sizes=(4,)), seed=1, dueling=True)
     layers = network.layers
@@ -60,27 +49,6 @@ def test_dueling_values_are_the_states_and_what_actions_add_beyond_their_mean():
         layers.advantage[-1].bias.copy_(torch.tensor([1.0, 2.0, 6.0]))
     # 5 + (1, 2, 6) - 3
     assert network.values(torch.ones(1, 2)).tolist() == [[3.0, 4.0, 8.0]]
-
-
-def test_the_last_hidden_layer_is_there_for_each_stream():
-    layers = make_value_network(4, 3, CONFIG, seed=1, dueling=True).layers
-    shapes = [
-        [tuple(p.shape) for p in part.parameters() if p.dim() > 1]
-        for part in (layers.trunk, layers.value, layers.advantage)
-    ]
-    assert shapes == [[(8, 4)], [(6, 8), (1, 6)], [(6, 8), (3, 6)]]
-
-
-@pytest.mark.slow
-def test_an_exported_policy_is_the_greedy_one(network, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    policy = QPolicy(load_spec("cart_pole"), lambda *_: network, True)
-    observe(policy.normalizer, [torch.randn(50, 4, generator=seeded(4))])
-    write_onnx(policy, 4, tmp_path / "policy.onnx", "a test")
-    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")
-    obs = torch.randn(9, 4, generator=seeded(5))
-    (actions,) = session.run(None, {"observation": obs.numpy()})
-    assert actions.tolist() == policy.greedy(obs).tolist()
 
 
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float16])

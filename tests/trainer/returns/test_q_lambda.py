@@ -46,12 +46,6 @@ def test_a_time_limit_keeps_the_best_value_and_drops_what_follows():
     assert returns_of((1.0, 2.0), (8.0, 4.0), NO, YES) == [5.0, 4.0]
 
 
-def test_one_state_with_a_time_limit_is_worth_what_it_is_worth_forever():
-    # r = 1, gamma = 0.9: Q = 1 / (1 - 0.9) = 10 is its own target, whatever ends by time
-    found = returns_of((1.0,) * 4, (10.0,) * 4, (False,) * 4, (False, True, False, True), 0.9, 0.65)
-    assert found == pytest.approx([10.0] * 4, rel=1e-6)
-
-
 def test_shapes_that_differ_are_told():
     flags = torch.zeros(2, 1, dtype=torch.bool)
     with pytest.raises(ValueError, match="q_lambda: shapes differ"):

@@ -18,12 +18,6 @@ def test_a_target_is_the_rewards_so_far_and_what_follows_unless_the_task_ended()
     assert targets.tolist() == [3.0, 3.0, 5.0]
 
 
-def test_one_state_is_worth_what_it_is_worth_forever():
-    # r = 1, gamma = 0.9: 10 is its own target, of one step and of three: 2.71 + 0.729 * 10
-    targets = td_target(torch.tensor([1.0, 2.71]), torch.tensor([0.9, 0.729]), torch.tensor(10.0))
-    assert targets.tolist() == pytest.approx([10.0, 10.0])
-
-
 def test_a_soft_value_is_the_smaller_critics_and_pays_for_certainty():
     values = torch.tensor([[1.0, 4.0], [3.0, 2.0]])
     log_probs = torch.tensor([0.5, -1.0])

@@ -45,10 +45,6 @@ def test_waiting_for_others_is_a_phase_of_its_own(clock):
     assert stopwatch.all_reduce_s == 2
 
 
-def test_a_process_that_is_alone_has_no_such_phase(clock):
-    assert "time/all_reduce_s" not in Stopwatch(clock).take()
-
-
 def test_rank_0_publishes_every_rank_at_most_once_a_second(clock):
     ranks = DistributedGroup(0, shares("3:1", 40, 2), lambda _: None)
     ranks.watch = SimpleNamespace(timings={1: (1.75, 0.25)})

@@ -46,12 +46,6 @@ def test_a_resumed_run_counts_from_where_it_goes_on():
     assert skipped.last_warning() == ""
 
 
-def test_metrics_without_a_count_of_skipped_updates_tell_nothing():
-    skipped = SkippedUpdates(4)
-    assert warnings_of(skipped, [{"loss/policy": 0.5}]) == []
-    assert skipped.last_warning() == ""
-
-
 @pytest.mark.parametrize(("skipped_in_each", "learns"), [
     ([4] * 10 + [4, 0], True),
     ([0] * 20 + [4], True),

@@ -25,7 +25,7 @@ from operant.trainer.tinyphysics_training.collecting import rewards
 from operant.trainer.tinyphysics_training.controlling import LookAhead
 from operant.trainer.tinyphysics_training.exporting import controller_source
 from operant.trainer.tinyphysics_training.learning import centred
-from operant.trainer.tinyphysics_training.steering import TrainedPolicy, action_towards, steering
+from operant.trainer.tinyphysics_training.steering import TrainedPolicy
 
 
 @pytest.fixture
@@ -122,13 +122,6 @@ def test_rewards_are_the_costs_step_by_step(parts):
     lost = -rewards(simulation)
     assert lost[:200].abs().max() < 1e-6
     assert lost[200].tolist() == pytest.approx([5000 * 0.01 + jump] * 3, rel=1e-4)
-
-
-def test_steering_and_the_action_towards_it_are_inverse():
-    previous = torch.tensor([0.0, 0.5, 1.9, -1.0], dtype=torch.float64)
-    wanted = torch.tensor([0.1, 0.4, 2.0, 1.0], dtype=torch.float64)
-    reached = steering(action_towards(wanted, previous), previous)
-    assert reached.tolist() == pytest.approx([0.1, 0.4, 2.0, -0.75])  # a quarter at most
 
 
 def test_advantages_are_centred_over_the_episodes_of_a_route():

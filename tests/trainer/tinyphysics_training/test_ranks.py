@@ -33,10 +33,7 @@ SMALL: dict[str, Any] = {
     "tinyphysics": {"rollouts_per_route": 2, "held_out_routes": 1, "critic_epochs": 1},
     "cloning": {"num_epochs": 2, "copies": 1},
 }  # fmt: skip
-TASKS: dict[str, dict[str, Any]] = {
-    "the logs cloned": SMALL,
-    "the PID cloned": {**SMALL, "cloning": {"source": "pid", "num_epochs": 1, "copies": 1}},
-}
+TASKS: dict[str, dict[str, Any]] = {"the logs cloned": SMALL}
 CASES = [(1, ""), (2, ""), (3, "3:2:1")]
 SEVERAL = [case for case in CASES if case[0] > 1]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tinyphysics_files import write_route
 
 from operant.shared import MetricsWriter
-from operant.shared.errors import UsageError
 from operant.trainer.envs.tinyphysics.draws import reference_draws
 from operant.trainer.envs.tinyphysics.engines.choosing import make_engine
 from operant.trainer.envs.tinyphysics.model_file import read_model
@@ -19,6 +17,8 @@ from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.machine.threads import Threads
 from operant.trainer.running.loop import train
 from operant.trainer.tinyphysics_training.steering import TrainedPolicy
+
+pytestmark = pytest.mark.slow
 
 
 def driven_by(controller, engine, routes):
@@ -52,27 +52,6 @@ def test_evaluation_drives_the_routes_held_out_from_learning(small_config, chall
     costs = driven_by(TrainedPolicy(experiment.policy), engine, routes).costs
     assert evaluation.details["cost/held_out"] == pytest.approx(float(costs.total.mean()))
     assert evaluation.returns.tolist() == pytest.approx([-400 * float(costs.total[0])])
-
-
-def test_routes_too_few_or_too_short_to_learn_from_are_told(small_config, challenge):
-    with pytest.raises(UsageError, match="held_out_routes = 3 leaves no route"):
-        processor_experiment(small_config("tinyphysics.held_out_routes=3"), Threads(1))
-    for number in range(3):
-        write_route(challenge / "data" / f"{number:05d}.csv", num_rows=400)
-    with pytest.raises(UsageError, match="no route to learn from has 500 rows"):
-        processor_experiment(small_config(), Threads(1))
-
-
-def test_a_collection_tells_the_model_the_controller_and_the_whole_apart(small_config):
-    experiment = processor_experiment(small_config(), Threads(1))
-    experiment.collector.collect()
-    times = experiment.collector.details
-    inference_s, controller_s = times["time/inference_s"], times["time/controller_s"]
-    whole_s = times["speed/route_ms"] / 1000 * experiment.config.num_envs
-    assert inference_s > 0
-    assert controller_s > 0
-    assert inference_s + controller_s < whole_s
-    experiment.close()
 
 
 def test_the_first_iteration_counts_each_reward_once_and_each_env_step(small_config):

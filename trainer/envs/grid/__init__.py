@@ -2,5 +2,5 @@
 
 The rules of such a world in MettaGrid (package `mettagrid`), with the observations of that, so that
 one policy plays both. `environment.py` is the episode, `observing.py` what agents see, `section.py`
-what both can be told.
+what can be configured for both.
 """

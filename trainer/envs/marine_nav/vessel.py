@@ -7,10 +7,13 @@ with the constants of the authors' simulator; explicit Euler.
 
 from __future__ import annotations
 
+import math
+
 from ..trigonometry import sine_and_cosine
-from .bindings import num_robots, real, thrust_rates
+from .bindings import num_robots, num_vortices, real, thrust_rates
 from .constants import (
     ADDED_SURGE_KG,
+    CORE_RADIUS_M,
     DECISION_S,
     HALF,
     MASS_KG,
@@ -27,27 +30,33 @@ from .constants import (
     SWAY_DRAG_2,
     SWAY_INERTIA_KG,
     THRUSTER_ARM_M,
+    TINY_M,
     TURN,
     YAW_DRAG,
     YAW_DRAG_2,
     YAW_INERTIA_KG_M2,
     ZERO,
 )
-from .currents import current_at
 from .layout import (
+    CIRCULATION,
     ENERGY,
     GROUND_VX,
     GROUND_VY,
     HEADING,
+    IS_CLOCKWISE,
     LEFT_N,
+    NUM_VORTICES,
     RIGHT_N,
     SEEN_YAW_RATE,
+    VORTEX_X,
+    VORTEX_Y,
     WATER_VX,
     WATER_VY,
     YAW_RATE,
     X,
     Y,
     robot_row,
+    vortex_row,
 )
 
 
@@ -134,3 +143,30 @@ def within_a_turn(angle):
     if angle < ZERO:
         angle += TURN
     return angle - TURN if angle >= TURN else angle
+
+
+def current_at(state, env, x, y):
+    """(vx, vy) in m/s at a point.
+
+    A core turns like a solid body; outside, the speed falls as one over the distance. The direction
+    is across that *towards* the core.
+    """
+    vx, vy = ZERO, ZERO
+    for vortex in range(num_vortices):
+        if real(vortex) < state[NUM_VORTICES, env]:
+            row = vortex_row(vortex)
+            dx, dy = state[row + VORTEX_X, env] - x, state[row + VORTEX_Y, env] - y
+            distance = math.sqrt(dx * dx + dy * dy)
+            speed = vortex_speed(state[row + CIRCULATION, env], distance)
+            turned = ONE if state[row + IS_CLOCKWISE, env] > ZERO else -ONE
+            share = turned * speed / max(distance, TINY_M)
+            vx -= share * dy
+            vy += share * dx
+    return vx, vy
+
+
+def vortex_speed(circulation, distance):
+    """Speed of the water at a distance from a core."""
+    if distance <= CORE_RADIUS_M:
+        return circulation * distance / (TURN * CORE_RADIUS_M * CORE_RADIUS_M)
+    return circulation / (TURN * distance)

@@ -14,7 +14,7 @@ from ...jit.templates import rebound
 from ...spaces import Box, Discrete
 from .. import trigonometry
 from ..spec import EnvSpec
-from . import constants, environment, noise, observing, vessel
+from . import constants, environment, noise, vessel
 from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
 from .layout import (
     MOST_STAGES,
@@ -104,7 +104,7 @@ class MarineNavSpec(EnvSpec):
 def functions_of(world: World) -> Functions:
     """The scalar functions of a kind of world; those that they call are compiled."""
     made: dict[Any, Any] = {}
-    templates = (environment.reset, environment.start, environment.step, observing.observe)
+    templates = (environment.reset, environment.start, environment.step, environment.observe)
     bound = bindings_of(world)
     return Functions(*(rebound(template, compiled, bound, made) for template in templates))
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
-from views import GPU, SAMPLES
 from waiting import wait_for
 
 from operant.monitor.runs.machine import machine_sampler
-from operant.monitor.runs.machine.machine import GpuProcess, GpuSample, MachineSample
 from operant.monitor.runs.machine.machine_sampler import MachineSampler
 
 FAMILY = """
@@ -43,12 +39,6 @@ def test_a_process_and_its_children_are_counted_together():
         os.kill(child, 9)
         parent.wait()
     assert MachineSampler().sample(parent.pid) is None
-
-
-def test_a_sample_survives_json():
-    gpu = replace(GPU, throttled=("too hot",), others=(GpuProcess(7, "ann", "python", 1 << 20),))
-    for sample in (*SAMPLES, replace(SAMPLES[0], gpus=(gpu, GPU), disk=None)):
-        assert MachineSample.from_json(json.loads(json.dumps(sample.as_json()))) == sample
 
 
 def test_without_nvml_there_are_no_gpus(monkeypatch):
@@ -125,13 +115,3 @@ def test_a_file_system_of_many_parts_leads_to_its_device(monkeypatch, tmp_path):
     assert machine_sampler._mounted_device(os.makedev(0, 44)) == os.stat("/dev/null").st_rdev
     assert machine_sampler._mounted_device(os.makedev(0, 21)) is None
     assert machine_sampler._mounted_device(os.makedev(0, 99)) is None
-
-
-def test_a_sample_of_an_older_operant_is_read():
-    old = {
-        "num_processes": 1, "num_threads": 2, "memory_bytes": 3, "total_memory_bytes": 4,
-        "num_cores": 5, "cpu_cores": 0.5, "gpus": [{"name": "H200", "power_w": 1.0}],
-    }  # fmt: skip
-    sample = MachineSample.from_json(old)
-    assert (sample.num_cores, sample.core_loads, sample.disk) == (5, (), None)
-    assert sample.gpus[0] == GpuSample("H200", power_w=1.0)

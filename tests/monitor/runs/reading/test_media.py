@@ -100,10 +100,9 @@ def test_a_picture_and_the_first_frame_of_an_animation_are_pixels(run):
     assert np.array_equal(content(run), RED)
 
 
-@pytest.mark.parametrize("kind", ["videos"])
-def test_the_first_frame_of_an_animation_is_drawn(run, kind):
+def test_the_first_frame_of_an_animation_is_drawn(run):
     frames = np.stack([np.full((3, 4, 4), 60 * n, np.uint8) for n in range(3)])
-    write(run, "film", video_bytes(frames, 4), kind=kind)
+    write(run, "film", video_bytes(frames, 4), kind="videos")
     assert np.array_equal(content(run), np.zeros((4, 4, 3), np.uint8))
 
 
@@ -169,11 +168,6 @@ def test_a_table_is_cut_at_a_whole_row_where_the_file_is_too_large(run, monkeypa
 def test_a_table_that_cannot_be_read_is_one_line(run, data):
     write(run, "t", data, "tables", ending=".csv")
     assert content(run).startswith("t-00000000.csv cannot be drawn: ")
-
-
-def test_other_files_are_not_drawn_but_named(run):
-    path = write(run, "sound", b"x", "audio", ending=".wav")
-    assert content(run) == f".wav files are not drawn: {path}"
 
 
 def test_recorded_episodes_are_listed_by_iteration_and_read_within_bounds(run, monkeypatch):

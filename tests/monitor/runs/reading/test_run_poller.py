@@ -76,15 +76,6 @@ def test_a_run_is_starting_until_it_publishes(clock):
     assert word(poller.poll()) == "finished"
 
 
-def test_events_come_once_and_in_order(make_session, clock):
-    session = make_session()
-    poller = RunPoller(session.run, clock)
-    session.metrics.event("info", "one")
-    assert [event.text for event in poller.poll().events] == ["one"]
-    session.metrics.event("error", "two")
-    assert [event.text for event in poller.poll().events] == ["one", "two"]
-
-
 def test_what_did_not_change_is_not_read_again(make_session, clock):
     session = make_session()
     publish(session, 1, 3)
@@ -92,7 +83,7 @@ def test_what_did_not_change_is_not_read_again(make_session, clock):
     assert poller.poll().history is poller.poll().history
 
 
-@pytest.mark.parametrize("num_publishes", [1, 7, 8, 64, 65, 1023, 1024, 1100, 8192, 9000])
+@pytest.mark.parametrize("num_publishes", [1, 1024, 9000])
 def test_an_ended_run_opens_whole_from_the_copy_in_its_folder(make_session, num_publishes, clock):
     session = make_session()
     publish(session, 1, num_publishes)
@@ -139,15 +130,6 @@ def test_a_page_that_breaks_keeps_what_was_seen_and_says_why(make_session, clock
     assert later.status.age_s >= view.status.age_s + 5
 
 
-def test_a_page_that_never_could_be_read_is_one_line(make_session, clock):
-    session = make_session()
-    put_page(session, b"something else entirely" * 100)
-    view = RunPoller(session.run, clock).poll()
-    assert word(view) == "running"
-    assert "not an operant page" in view.status.message
-    assert "\n" not in view.status.message
-
-
 def test_a_page_that_heals_is_read_again(make_session, clock):
     session = make_session()
     publish(session, 1, 2)
@@ -169,16 +151,6 @@ def test_a_run_whose_folder_vanishes_stays_as_it_was(make_session, clock):
     shutil.rmtree(session.run.folder)
     clock.pass_s(REOPEN_EVERY_S)
     assert word(poller.poll()) == "finished"
-
-
-def test_a_page_deleted_under_a_living_run_goes_on_showing(make_session, clock):
-    session = make_session()
-    publish(session, 1, 2)
-    poller = RunPoller(session.run, clock)
-    poller.poll()
-    session.metrics.path.unlink()
-    publish(session, 3, 4)
-    assert poller.poll().publish == 4
 
 
 def test_metrics_without_room_are_counted(make_session, clock):

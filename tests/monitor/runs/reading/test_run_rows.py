@@ -13,7 +13,6 @@ from operant.monitor.charts.board import ChartBoard
 from operant.monitor.charts.options import ChartOptions
 from operant.monitor.charts.shown_run import Watched
 from operant.monitor.charts.x_axis import XWindow
-from operant.monitor.runs.reading.replay import view_at
 from operant.monitor.runs.reading.run_poller import RunPoller
 from operant.shared import Metric
 from operant.shared.processes.lock import RunLock
@@ -177,16 +176,6 @@ def test_an_axis_of_its_own_is_zoomed_into_and_pointed_at_along_with_the_others(
     assert chart.value == "-500.0"
     moved = board.with_cursor_moved(place, 100, 1)
     assert 5000 < moved.cursor < 5100
-
-
-def test_the_past_of_a_run_has_the_points_of_then(make_session):
-    session = make_session()
-    publish(session, 1, 3000)
-    view = settled(RunPoller(session.run))
-    row = int(np.searchsorted(view.history.publish, 1600))
-    past = view_at(view, row)
-    curve, _ = drawn(past, "loss")
-    assert curve.x[-1] == 10 * past.publish
 
 
 @pytest.mark.parametrize(

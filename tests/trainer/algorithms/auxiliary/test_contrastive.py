@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import math
 
-import onnx
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from learning import collected, iterate
 
-from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.auxiliary.contrastive import (
     Contrastive,
     geometric_steps,
@@ -21,9 +19,6 @@ from operant.trainer.algorithms.auxiliary.contrastive import (
     steps_left,
 )
 from operant.trainer.algorithms.rows import rows_of
-from operant.trainer.config.files import load_config
-from operant.trainer.experiment.onnx_export import write_onnx
-from operant.trainer.experiment.untrained import make_policy
 
 LSTM = ("policy.memory.kind=lstm", "policy.memory.size=8")
 ON = (*LSTM, "contrastive.coef=0.1")
@@ -101,14 +96,6 @@ def test_the_loss_is_that_of_a_plain_loop():
     torch.testing.assert_close(found, plain_info_nce(embeddings, later, 0.1))
 
 
-def test_rows_that_cannot_be_told_apart_have_the_logarithm_of_their_number():
-    alike = torch.ones(2, 4, 1)
-    losses = info_nce(alike, torch.tensor([[1, 1, 0, 1], [0, 0, 0, 0]]), 0.1)
-    # three of the four have a positive: log 3 each
-    expected = torch.tensor([[math.log(3), math.log(3), 0, math.log(3)], [0, 0, 0, 0]])
-    torch.testing.assert_close(losses, expected)
-
-
 def test_no_gradient_comes_from_steps_without_a_positive_nor_is_it_ever_nan():
     embeddings = unit_vectors(3, 2, 4).requires_grad_()
     info_nce(embeddings, torch.tensor([[0, 0], [0, 1], [0, 0]]), 0.1).sum().backward()
@@ -148,26 +135,6 @@ def test_dead_steps_take_no_part(make_experiment):
     assert rows.valid.gather(0, places)[later > 0].all()
 
 
-def test_what_is_published_is_the_mean_of_the_steps_that_take_part(make_experiment):
-    experiment = make_experiment(
-        *ON, "ppo.num_minibatches=1", "ppo.num_epochs=1", "ppo.sampler=sequential"
-    )
-    algorithm, drawn = experiment.algorithm, []
-    prepared = algorithm.prepared
-    algorithm.prepared = lambda *arguments: drawn.append(prepared(*arguments)) or drawn[-1]
-    evaluator, seen = algorithm.evaluator, []
-    features = evaluator.features
-    evaluator.features = lambda rows: seen.append(features(rows)) or seen[-1]
-    policy = experiment.policy
-    before = policy.projection.weight.detach().clone(), policy.projection.bias.detach().clone()
-    published = iterate(experiment)["loss/contrastive"]
-    later = drawn[0].extra["later"]
-    embeddings = torch.nn.functional.normalize(torch.nn.functional.linear(seen[0], *before), dim=-1)
-    losses = info_nce(embeddings, later, 0.1)
-    assert 0 < (later > 0).sum() < later.numel()
-    assert published == pytest.approx((losses.sum() / (later > 0).sum()).item(), rel=1e-5)
-
-
 def test_off_nothing_is_drawn_or_allocated_and_updates_are_the_same_bits(
     make_experiment, monkeypatch
 ):
@@ -180,24 +147,6 @@ def test_off_nothing_is_drawn_or_allocated_and_updates_are_the_same_bits(
     assert torch.equal(off.policy.flat_parameters, without.policy.flat_parameters)
     assert not any("proj" in name for name in off.policy.state_dict())
     assert "contrastive" not in off.algorithm.state_dict()
-    # The weights that act are drawn before those of the head: it makes no other policy.
-    head = make_experiment(*ON).policy.flat_parameters
-    fresh = make_experiment(*LSTM).policy.flat_parameters
-    assert len(head) == len(fresh) + 8 * 64 + 64
-    assert torch.equal(head[: len(fresh)], fresh)
-
-
-@pytest.mark.parametrize("sampler", ["shuffled", "prioritised"])
-@pytest.mark.parametrize("kind", ["lstm", "gru"])
-def test_a_run_that_goes_on_draws_what_it_would_have_drawn(make_experiment, kind, sampler):
-    options = (*ON, f"policy.memory.kind={kind}", f"ppo.sampler={sampler}")
-    straight, first, second = (make_experiment(*options) for _ in range(3))
-    iterate(straight, 4)
-    iterate(first, 2)
-    iterate(second, 1)
-    second.load_state_dict(first.state_dict(), 2)
-    assert iterate(second, 2)["loss/contrastive"] > 0
-    assert torch.equal(straight.policy.flat_parameters, second.policy.flat_parameters)
 
 
 @pytest.mark.parametrize("env", [(), DEAD_STEPS], ids=["own", "dead steps"])
@@ -223,48 +172,3 @@ def test_on_it_learns_to_tell_episodes_apart(make_experiment):
     # guessing among 16 rows has log 16 = 2.77
     assert losses[0] > 2.5
     assert all(0 < loss < 2.0 for loss in losses[-3:])
-
-
-@pytest.mark.slow
-def test_two_updates_of_the_preset_with_it_learn(make_cuda_experiment, make_experiment):
-    small = load_config("cart_pole_memory_ppo", ("contrastive.coef=0.1",))
-    assert small.table("contrastive").temperature == 0.1
-    for make in (make_experiment, make_cuda_experiment):
-        experiment = make("env=cart_pole_no_velocity", *ON, "policy.memory.horizon=8")
-        before = experiment.policy.flat_parameters.clone()
-        metrics = iterate(experiment, 2)
-        assert all(map(math.isfinite, metrics.values()))
-        assert not torch.equal(experiment.policy.flat_parameters, before)
-
-
-def test_an_exported_policy_has_no_head_for_it(make_experiment, tmp_path, small_config):
-    experiment = make_experiment(*ON)
-    saved = {name: x.clone() for name, x in experiment.policy.state_dict().items()}
-    assert saved["projection.weight"].shape == (64, 8)
-    loaded = make_policy(small_config(*ON))
-    loaded.load_state_dict(saved)
-    write_onnx(loaded, 4, tmp_path / "policy.onnx", "a test")
-    graph = onnx.load(tmp_path / "policy.onnx").graph
-    assert not [x.name for x in graph.initializer if "projection" in x.name]
-    assert not [x for x in graph.initializer if list(x.dims) in ([64, 8], [8, 64], [64])]
-
-
-@pytest.mark.parametrize(
-    ("preset", "overrides", "words"),
-    [
-        ("cart_pole_ppo", ("contrastive.coef=0.1",), "policy.memory.kind = none; use lstm or gru"),
-        ("cart_pole_memory_ppo", ("contrastive.temperature=0.2",), "contrastive.coef = 0.0, which"),
-        ("cart_pole_memory_ppo", ("contrastive.coef=0.1", "policy.memory.horizon=1"),
-         "policy.memory.horizon = 1, have no later step"),
-        ("cart_pole_memory_ppo", ("contrastive.coef=0.1", "num_envs=4"),
-         "ppo.num_minibatches = 4 has one of the 4; use at most 2"),
-        ("cart_pole_memory_ppo",
-         ("contrastive.coef=0.1", "num_envs=1", "ppo.num_minibatches=1"), "raise num_envs"),
-        ("cart_pole_memory_ppo", ("contrastive.coef=0.1", "contrastive.discount=1"),
-         "contrastive.discount"),
-    ],
-)  # fmt: skip
-def test_where_it_cannot_be_one_line_says_why(preset, overrides, words):
-    with pytest.raises(ConfigError, match=words) as caught:
-        load_config(preset, overrides)
-    assert "\n" not in str(caught.value)

@@ -88,32 +88,6 @@ def test_a_policy_is_drawn_to_its_teacher(make_experiment, small_config, teach, 
     assert losses[-1] < 10 * 0.1
 
 
-def test_a_teacher_that_counts_for_nothing_changes_nothing(make_experiment, small_config, teach):
-    teach(teacher(small_config))
-    plain = make_experiment("ppo.max_minibatch_size=1000000")
-    taught = make_experiment(*TAUGHT, "kickstart.until_fraction=1e-9")
-    for experiment in (plain, taught):
-        iterate(experiment)  # a factor of 1, and of 0 from the second iteration on
-    state = plain.state_dict()
-    teachers = {"teachers": [torch.zeros(8, 0)]}
-    taught.load_state_dict({**state, "learner": {**state["learner"], **teachers}}, 1)
-    for experiment in (plain, taught):
-        iterate(experiment)
-    torch.testing.assert_close(plain.policy.flat_parameters, taught.policy.flat_parameters)
-
-
-def test_what_teachers_remember_is_in_checkpoints(make_experiment, small_config, teach):
-    teach(teacher(small_config, "policy.memory.kind=gru"), teacher(small_config))
-    options = (*TAUGHT, "kickstart.until_fraction=1", "kickstart.value_coef=1")
-    straight, first, second = (make_experiment(*options) for _ in range(3))
-    iterate(straight, 4)
-    iterate(first, 2)
-    iterate(second, 1)
-    second.load_state_dict(first.state_dict(), 2)
-    iterate(second, 2)
-    assert (straight.policy.flat_parameters == second.policy.flat_parameters).all()
-
-
 def refused(name, *overrides, preset="cart_pole_ppo"):
     config = load_config(preset, overrides)
     with pytest.raises(ConfigError) as caught:
@@ -156,16 +130,3 @@ def test_teachers_that_no_longer_count_are_not_asked(
     # of six iterations half: progress is 0, 1/6 and 2/6 there
     assert len(asked) == 3
     assert losses[3:] == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("overrides", "words"),
-    [
-        (("kickstart.value_coef=0.5",), "kickstart.value_coef = 0.5: there are no kickstart.teach"),
-        ((*TAUGHT, "kickstart.policy_coef=0"), "kickstart.value_coef = 0: one is wanted"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(overrides, words):
-    with pytest.raises(ConfigError, match=words) as caught:
-        load_config("cart_pole_ppo", overrides)
-    assert "\n" not in str(caught.value)

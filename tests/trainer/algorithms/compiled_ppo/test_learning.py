@@ -50,6 +50,7 @@ def test_an_update_is_pytorchs(make_experiment, overrides):
     assert_same_update(experiment)
 
 
+@pytest.mark.slow  # it compiles the loops of each
 def test_an_update_of_any_distribution_is_pytorchs(any_distribution, make_experiment):
     experiment = make_experiment(
         any_distribution, "num_envs=40", "ppo.learning_rate=1e-3", "ppo.entropy_coef=0.1"
@@ -57,6 +58,7 @@ def test_an_update_of_any_distribution_is_pytorchs(any_distribution, make_experi
     assert_same_update(experiment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("any_distribution", ["gaussian", "squashed_gaussian"], indirect=True)
 def test_an_update_at_the_limit_of_the_deviation_is_pytorchs(any_distribution, make_experiment):
     experiment = make_experiment(

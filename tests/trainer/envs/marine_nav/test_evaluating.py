@@ -154,9 +154,3 @@ def test_a_world_with_vortices_begins_with_scenarios_of_its_own():
     (setting,) = evaluation.settings
     assert (setting["robots"], setting["obstacles"], setting["vortices"]) == (2, 0, 1)
     assert setting["episodes"] == 3
-
-
-def test_an_evaluation_is_the_same_every_time():
-    first, second = (evaluate(Told([0.4, 0.3]), SPEC, 6, 1, 30) for _ in range(2))
-    assert first.returns.tolist() == second.returns.tolist()
-    assert len(first.returns) == 3 + 4 + 5 + 5 + 5 + 5

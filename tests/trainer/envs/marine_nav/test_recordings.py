@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from marine_worlds import RECORDINGS, OneWorld, compiled_for, recorded_scenario, recording
 
-from operant.trainer.envs.marine_nav.currents import current_at
+from operant.trainer.envs.marine_nav.environment import evasion_angle
 from operant.trainer.envs.marine_nav.layout import (
     ENERGY,
     EVASION_RAD,
@@ -17,12 +17,11 @@ from operant.trainer.envs.marine_nav.layout import (
     X,
     Y,
 )
-from operant.trainer.envs.marine_nav.rewards import evasion_angle
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
-from operant.trainer.envs.marine_nav.vessel import apply_thrust, drive
-from operant.trainer.envs.marine_nav.world import World, bindings_of
-from operant.trainer.jit.compiling import compiled
-from operant.trainer.jit.templates import rebound
+from operant.trainer.envs.marine_nav.vessel import current_at
+from operant.trainer.envs.marine_nav.world import World
+
+pytestmark = pytest.mark.slow
 
 NAMES = sorted(path.stem for path in RECORDINGS.glob("env3_*.npz"))
 STATE = range(X, RIGHT_N + 1)  # as the recordings have it
@@ -55,11 +54,6 @@ def observations(self, objects, mask):
     return np.nan_to_num(np.column_stack([self, objects.reshape(len(self), -1), mask]))
 
 
-def test_all_recordings_are_here():
-    assert len(NAMES) == 13
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
     recorded, world, noise = played(name, "float64")
@@ -89,25 +83,6 @@ def test_in_float64_all_numbers_are_the_recordings_and_all_flags(name):
         assert not world.obs[np.flatnonzero(~world.valid)].any()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in NAMES if "substeps" in recording(name).files])
-def test_every_sub_step_of_a_decision_is_the_recorded_one(name):
-    recorded, world, noise = played(name, "float64")
-    steps = {key: recorded[key] for key in recorded.files}
-    bound = {**bindings_of(world.world), "NUM_SUBSTEPS": 1}
-    change_thrust, move = (compiled(rebound(f, compiled, bound)) for f in (apply_thrust, drive))
-    for t, actions in enumerate(steps["action"]):
-        before = world.state.copy()
-        for robot in np.flatnonzero(steps["active_before"][t]):
-            change_thrust(world.state, 0, robot, actions)
-            for substep in steps["substeps"][t, robot]:
-                move(world.state, 0, robot)
-                close(world.robots(*STATE)[robot], substep)
-        world.state[:] = before
-        world.step(actions, noise[t])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_in_float32_vessels_stay_within_a_millimetre_of_the_recordings(name):
     recorded, world, noise = played(name, "float32")

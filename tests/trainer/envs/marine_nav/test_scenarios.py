@@ -24,21 +24,17 @@ from operant.trainer.envs.marine_nav.layout import (
     X,
     Y,
 )
-from operant.trainer.envs.marine_nav.scenarios import generate, may_be_neighbours
+from operant.trainer.envs.marine_nav.scenarios import generate
 from operant.trainer.envs.marine_nav.world import World
 
+pytestmark = pytest.mark.slow
+
 ROOM = World(12, 8, 8)
-# Robots, obstacles, vortices, smallest distance to the goal; and the mean one of 100 scenarios of
-# the authors'.
-SETTINGS = {
-    (3, 0, 0, 30): 39.7,
-    (4, 0, 0, 35): 42.6,
-    (5, 0, 0, 40): 46.1,
-    (5, 2, 0, 40): 46.0,
-    (5, 3, 0, 40): 46.1,
-    (5, 4, 0, 40): 46.0,
-    (6, 8, 8, 30): 39.5,
-}
+# Robots, obstacles, vortices, smallest distance to the goal.
+SETTINGS = (
+    (3, 0, 0, 30), (4, 0, 0, 35), (5, 0, 0, 40), (5, 2, 0, 40), (5, 3, 0, 40), (5, 4, 0, 40),
+    (6, 8, 8, 30),
+)  # fmt: skip
 NUM_SCENARIOS = 300
 
 
@@ -107,7 +103,7 @@ def test_every_scenario_keeps_all_distances_and_is_complete(scenarios, setting):
 
 def test_distances_to_goals_are_the_authors_on_average(scenarios):
     rows = recording("scenario_counts")["rows"]
-    for (robots, obstacles, vortices, distance), mean in SETTINGS.items():
+    for robots, obstacles, vortices, distance in SETTINGS:
         theirs = rows[(rows[:, :4] == [robots, vortices, obstacles, distance]).all(1), 7]
         state = scenarios(robots, obstacles, vortices, distance)
         means = np.array(
@@ -121,7 +117,6 @@ def test_distances_to_goals_are_the_authors_on_average(scenarios):
         assert len(theirs) == 100
         error = np.hypot(theirs.std() / 10, means.std() / NUM_SCENARIOS**0.5)
         assert abs(means.mean() - theirs.mean()) < 4 * error
-        assert means.mean() == pytest.approx(mean, abs=1.0)
 
 
 def test_headings_starts_and_directions_have_no_preference(scenarios):
@@ -145,27 +140,9 @@ def test_headings_starts_and_directions_have_no_preference(scenarios):
     assert vortices[:, 3] == pytest.approx(3 * np.pi)
 
 
-def test_scenarios_follow_the_seed_and_the_environments_number(scenarios):
-    first, again, other = (scenarios(3, 0, 0, 30, seed=seed) for seed in (1, 1, 2))
-    assert (first == again).all()
-    begin = ROOM.first_rows["first_robot"]
-    starts = np.concatenate([first[begin], other[begin]])
-    assert len(np.unique(starts)) == 2 * NUM_SCENARIOS
-
-
 def test_what_finds_no_room_is_missing_and_counted(scenarios):
     state = scenarios(12, 0, 0, 60)
     counts = state[NUM_ROBOTS]
     assert counts.min() < 12
     assert (state[MISSING_ROBOTS] == 12 - counts).all()
     assert ((state[SHORT_EPISODES] == 1) == (counts < 12)).all()
-
-
-def test_opposite_vortices_may_be_nearer_but_never_touch():
-    circulation = 3 * np.pi
-    allowed = compiled_for(may_be_neighbours, ROOM)
-    assert not allowed(circulation, circulation, False, 0.9)
-    assert not allowed(circulation, circulation, False, 1.6)
-    assert allowed(circulation, circulation, False, 1.63)
-    assert not allowed(circulation, circulation, True, 2.9)
-    assert allowed(circulation, circulation, True, 3.1)

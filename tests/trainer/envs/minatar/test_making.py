@@ -21,6 +21,8 @@ from operant.trainer.jit.templates import rebound
 from operant.trainer.policies.encoder import make_encoder
 from operant.trainer.settings.policy import PolicyConfig
 
+pytestmark = pytest.mark.slow
+
 BREAKOUT = "minatar_breakout_pqn"
 NUM_ENVS = 4096
 
@@ -62,7 +64,6 @@ def test_minimal_actions_and_a_limit_of_steps_make_gymnaxs_protocol():
     assert (played.previous == 3).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MINATAR_ENV_NAMES)
 def test_observations_are_bytes_that_the_encoder_reads_as_0_and_1(name):
     spec = load_spec(name)
@@ -87,11 +88,6 @@ def test_rollouts_and_replays_keep_the_bytes():
     assert rollout.obs.dtype == rollout.final_obs.dtype == torch.uint8
     replays = resolve("minatar_freeway", ("algorithm=dqn", *small, "replay.capacity=10000")).config
     assert processor_experiment(replays).algorithm.replay.arrays["obs"].dtype == torch.uint8
-
-
-def test_by_default_an_episode_has_no_limit_that_is_ever_reached():
-    assert load_spec("minatar_breakout").max_episode_steps == 2**24 - 1
-    assert load_spec("minatar_breakout").actions.n == 6
 
 
 def test_ramping_is_refused_where_there_is_none():

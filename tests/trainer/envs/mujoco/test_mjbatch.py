@@ -8,9 +8,7 @@ import sys
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from command_line import python
-from learning import go_on, iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
@@ -88,9 +86,8 @@ def test_mjbatch_and_workers_give_the_same_transitions(env_id):
     assert totals[0][0] >= NUM_ENVS
 
 
-@pytest.mark.parametrize("env_id", ["Hopper-v5", "Pusher-v5"])
-def test_a_state_that_is_loaded_goes_on_to_the_bit(env_id):
-    spec = load_mujoco_spec(env_id, 2)
+def test_a_state_that_is_loaded_goes_on_to_the_bit():
+    spec = load_mujoco_spec("Hopper-v5", 2)
     first = MujocoEnvs(spec, NUM_ENVS, SEED, TRAINING)
     out, rng = Transitions.of(spec, NUM_ENVS), np.random.default_rng(2)
     first.reset(out.obs)
@@ -108,18 +105,6 @@ def test_a_state_that_is_loaded_goes_on_to_the_bit(env_id):
         for name in ("obs", "reward", "terminated", "truncated"):
             assert np.array_equal(getattr(out, name), getattr(other, name)), name
     assert first.take_episode_totals() == second.take_episode_totals()
-
-
-def test_the_number_of_threads_changes_nothing():
-    rows = []
-    for num_threads in (1, 2):
-        envs = MujocoEnvs(load_mujoco_spec("Hopper-v5", num_threads), NUM_ENVS, SEED, TRAINING)
-        out, rng = Transitions.of(envs.spec, NUM_ENVS), np.random.default_rng(2)
-        envs.reset(out.obs)
-        for _ in range(50):
-            envs.step(actions_of(envs.spec, rng), out)
-        rows.append(out.obs.copy())
-    assert np.array_equal(*rows)
 
 
 @pytest.mark.parametrize(
@@ -158,10 +143,9 @@ def test_without_mujoco_the_error_has_the_command(monkeypatch):
         make_config({}, ["env=gymnasium:Ant-v5"])
 
 
-@pytest.mark.parametrize("env_id", ["HalfCheetah-v3", "Walker2d-v2", "Pusher-v4"])
-def test_old_versions_are_refused_with_the_new_id(env_id, recwarn):
-    with pytest.raises(ConfigError, match=f"use {env_id.partition('-')[0]}-v5"):
-        make_config({}, [f"env=gymnasium:{env_id}"])
+def test_old_versions_are_refused_with_the_new_id(recwarn):
+    with pytest.raises(ConfigError, match="use Walker2d-v5"):
+        make_config({}, ["env=gymnasium:Walker2d-v2"])
     assert not recwarn.list
 
 
@@ -169,21 +153,6 @@ def test_another_hosts_state_is_refused():
     envs = MujocoEnvs(load_mujoco_spec("Reacher-v5", 1), NUM_ENVS, SEED, TRAINING)
     with pytest.raises(ConfigError, match=r"use gymnasium\.vectorization = sync"):
         envs.load_state_dict({"num_resumed": 1})
-
-
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
-def test_a_run_that_goes_on_from_a_checkpoint_equals_one_that_never_stopped(
-    algorithm, make_experiment
-):
-    overrides = ["env=gymnasium:Hopper-v5", f"algorithm={algorithm}", "num_envs=8"]
-    if algorithm == "sac":
-        overrides += ["sac.warmup_env_steps=256", "sac.updates_per_env_step=0.125"]
-    whole, half, rest = (make_experiment(*overrides) for _ in range(3))
-    iterate(whole, 4)
-    iterate(half, 2)
-    go_on(half, rest)
-    iterate(rest, 2)
-    assert torch.equal(whole.policy.flat_parameters, rest.policy.flat_parameters)
 
 
 def test_without_mjbatch_gymnasium_steps_and_an_event_says_why(monkeypatch):

@@ -73,7 +73,6 @@ def test_a_controller_is_told_of_its_state_and_the_next_49_rows(tmp_path, engine
     ("text", "message"),
     [
         ("def nothing(): pass", "no class Controller with a method update"),
-        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("class Controller(", "SyntaxError"),
     ],
 )
@@ -86,11 +85,8 @@ def test_a_file_that_is_no_controller_is_one_line(tmp_path, text, message):
         load_python_controller(tmp_path / "none.py")
 
 
-@pytest.mark.parametrize("answer", ["None", "float('nan')", "'left'"])
-def test_an_action_that_is_no_number_names_the_controller_and_the_step(
-    tmp_path, engine, routes, answer
-):
+def test_an_action_that_is_no_number_names_the_controller_and_the_step(tmp_path, engine, routes):
     path = tmp_path / "silent.py"
-    path.write_text(f"class Controller:\n    def update(self, *_):\n        return {answer}\n")
+    path.write_text("class Controller:\n    def update(self, *_):\n        return float('nan')\n")
     with pytest.raises(OperantError, match=r"silent\.py gave .* at step 20"):
         driven_by(load_python_controller(path), engine, routes)

@@ -34,21 +34,6 @@ SHAPES = [
 ]
 
 
-def multiplications(model) -> int:
-    """Of the products with constant matrices, for one episode."""
-    import onnx
-
-    model = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]
-              for v in [*model.graph.value_info, *model.graph.output]}  # fmt: skip
-    weights = {i.name: i.dims for i in model.graph.initializer}
-    return sum(
-        shapes[node.output[0]][1] * np.prod(weights[node.input[1]])
-        for node in model.graph.node
-        if node.op_type == "MatMul" and node.input[1] in weights
-    )
-
-
 def rebuilt(model):
     return last_position(architecture(model))
 
@@ -64,15 +49,6 @@ def test_a_rebuilt_model_says_the_same_of_the_last_position(shape):
     np.testing.assert_allclose(logits[:, 0], expected, atol=1e-4)
 
 
-def test_a_rebuilt_model_computes_its_last_block_for_one_position():
-    width, one = 16, 1024 * 16
-    model = transformer(width=width, num_blocks=2)
-    block = 12 * width * width
-    kept = 20 * (4 * 8 + block + 2 * width * width) + 10 * width * width + one
-    assert multiplications(rebuilt(model)) == kept
-    assert multiplications(model) == 20 * (4 * 8 + 2 * block + one)
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", ["onnxruntime", "torch"])
 def test_engines_agree_with_the_model_and_say_so(name, shape):
@@ -84,15 +60,11 @@ def test_engines_agree_with_the_model_and_say_so(name, shape):
     assert "tokens as the float32 reference" in str(stated)
 
 
-@pytest.mark.parametrize("name", ["onnxruntime", "torch", "auto"])
+@pytest.mark.parametrize("name", ["torch", "auto"])
 def test_another_architecture_is_refused(name):
     model = transformer(activation="Relu")
     with pytest.raises(UsageError, match=r"like the public model only: rebuilt, its logits differ"):
         make_engine(model, name, device="cpu")
-
-
-def test_auto_measures_and_takes_one_of_those_that_work(small_model):
-    assert make_engine(small_model, "auto", device="cpu").name in ("onnxruntime", "torch")
 
 
 def test_an_unknown_engine_is_named_with_the_nearest(small_model):

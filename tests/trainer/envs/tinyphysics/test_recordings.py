@@ -9,7 +9,6 @@ import torch
 from operant.trainer.envs.tinyphysics.controllers import Pid, Zero
 from operant.trainer.envs.tinyphysics.draws import reference_draws
 from operant.trainer.envs.tinyphysics.engines.choosing import make_engine
-from operant.trainer.envs.tinyphysics.engines.engine import agreement
 from operant.trainer.envs.tinyphysics.model_file import read_model
 from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
 from operant.trainer.envs.tinyphysics.simulator import Simulation, simulate
@@ -61,19 +60,3 @@ def test_costs_of_whole_episodes_are_the_recorded_ones(engine, recorded_routes, 
     actions = driven.actions.T[:, COUNTED].numpy() == recorded["actions"][:, COUNTED]
     # An action depends on the lataccels before it.
     assert actions[np.logical_and.accumulate(same, axis=1)].all()
-
-
-def test_the_torch_engine_comes_near(model, recorded_routes, recording):
-    name, recorded = recording
-    draws = reference_draws(recorded_routes.names, recorded_routes.rows.shape[1])
-    driven = simulate(make_engine(model, "torch", device="cpu"), recorded_routes,
-                      CONTROLLERS[name](), draws)  # fmt: skip
-    total, expected = driven.costs.total.numpy(), recorded["costs"][:, 2]
-    assert (np.abs(total - expected) < 1e-9).mean() >= 0.9
-    assert total.mean() == pytest.approx(expected.mean(), rel=1e-3)
-
-
-def test_engines_state_their_agreement(engine, model):
-    stated = agreement(engine, model)
-    assert stated.same_tokens_fraction >= 0.995
-    assert stated.largest_logit_difference < 1e-3

@@ -69,32 +69,13 @@ def test_a_changed_or_added_file_makes_another_cache(folder, caches):
     assert len(caches()) == 1
 
 
-def test_nothing_is_left_among_the_routes_and_every_folder_has_a_cache_of_its_own(folder, caches):
-    other = write_routes(folder.parent / "other" / "data", 2, num_rows=120)
-    before = sorted(folder.iterdir())
-    assert (len(RouteFolder(folder)), len(RouteFolder(other))) == (3, 2)
-    assert sorted(folder.iterdir()) == before
-    assert len(caches()) == 2
-    RouteFolder(folder, progress=never_parsed)
-    RouteFolder(other, progress=never_parsed)
-
-
-def test_a_cache_that_was_cut_short_is_made_anew(folder, caches):
-    RouteFolder(folder)
-    (cache,) = caches()
-    cache.write_bytes(cache.read_bytes()[:5000])
-    assert len(RouteFolder(folder).take([0, 1, 2])) == 3
-    RouteFolder(folder, progress=never_parsed)
-
-
 @pytest.mark.parametrize(
     "damaged",
     [
         lambda cache: b"",
         lambda cache: cache[:60] + b"(" + cache[61:],
-        lambda cache: b"PK\x05\x06" + bytes(18),  # an archive of nothing
+        lambda cache: cache[:5000],
         lambda cache: _saved(np.zeros(0)),
-        lambda cache: _saved(np.float64(3.0)),
         lambda cache: _saved(np.array([0.0, 4.0, 2.0, 1.0, *[0.0] * 5])),
     ],
 )
@@ -136,11 +117,8 @@ def test_shorter_routes_go_on_with_their_last_row(folder):
          "line 1: no column roll"),
         (lambda p: change_line(p, 57, lambda s: s.replace(s.split(",")[1], "nan")),
          "line 57: vEgo is not a number"),
-        (lambda p: change_line(p, 88, lambda s: s.replace(s.split(",")[4], "fast")),
-         "line 88: targetLateralAcceleration is not a number"),
         (lambda p: p.write_text("".join(p.read_text().splitlines(True)[:101])),
          "line 101: the route ends after 100 rows.*needs at least 101"),
-        (lambda p: p.write_text(""), "No columns"),
         (lambda p: p.write_bytes(b"\xff\xfe\x00\x01" * 50), "line 1: .*decode"),
     ],
 )  # fmt: skip
@@ -167,17 +145,11 @@ def _leads_nowhere(path):
     path.symlink_to("nowhere")
 
 
-def _has_a_name_that_is_no_text(path):
-    path.rename(os.fsdecode(os.fsencode(path)[: -len("00001.csv")] + b"\xff.csv"))
-    _leads_nowhere(path.with_name(os.fsdecode(b"\xff.csv")))
-
-
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
         (_becomes_a_pipe, "00001.csv: cannot be read: not a regular file"),
         (_leads_nowhere, "00001.csv: cannot be read: No such file or directory"),
-        (_has_a_name_that_is_no_text, ".csv: cannot be read: No such file or directory"),
     ],
 )
 def test_what_is_no_file_is_a_broken_route(folder, damage, words):
@@ -204,10 +176,3 @@ def test_a_folder_without_routes_says_where_they_come_from(folder, tmp_path):
     folder.mkdir()
     with pytest.raises(UsageError, match="holds no routes"):
         RouteFolder(folder)
-
-
-def test_only_broken_routes_are_no_routes(folder):
-    for path in folder.glob("*.csv"):
-        path.write_text("t\n1\n")
-    with pytest.raises(UsageError, match=r"no route in .* can be driven"):
-        RouteFolder(folder, on_broken="skip")

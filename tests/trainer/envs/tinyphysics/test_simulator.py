@@ -9,7 +9,7 @@ from tinyphysics_files import write_route
 from tinyphysics_reference import Pid as SequentialPid
 from tinyphysics_reference import episode, make_session
 
-from operant.trainer.envs.tinyphysics.controllers import Pid, Zero
+from operant.trainer.envs.tinyphysics.controllers import Pid
 from operant.trainer.envs.tinyphysics.cost import episode_costs
 from operant.trainer.envs.tinyphysics.draws import episode_seed, reference_draws
 from operant.trainer.envs.tinyphysics.engines.choosing import make_engine
@@ -43,30 +43,6 @@ def test_episodes_are_those_of_the_sequential_reference(
         asked = slice(20 if full_trajectory else 100, None)
         np.testing.assert_array_equal(tokens[asked], expected["tokens"][asked.start - 20 :])
         assert (tokens[: asked.start] == -1).all()
-
-
-def test_steps_after_the_cost_window_are_driven_only_on_demand(engine, tmp_path):
-    write_route(tmp_path / "00000.csv", num_rows=520)
-    routes = RouteFolder(tmp_path).take([0])
-    short = simulate(engine, routes, Zero(), draws_of(routes))
-    full = simulate(engine, routes, Zero(), draws_of(routes), full_trajectory=True)
-    assert (short.tokens[500:] == -1).all()
-    assert (full.tokens[20:] >= 0).all()
-    assert torch.equal(short.lataccels[:500], full.lataccels[:500])
-    assert float(short.costs.total[0]) == float(full.costs.total[0])
-
-
-def test_routes_of_different_lengths_share_a_batch(engine, small_model, tmp_path):
-    lengths = (101, 160, 120, 160)
-    for number, num_rows in enumerate(lengths):
-        write_route(tmp_path / f"{number:05d}.csv", num_rows=num_rows, seed=number)
-    routes = RouteFolder(tmp_path).take(range(len(lengths)))
-    driven = simulate(engine, routes, Pid(), draws_of(routes))
-    session = make_session(small_model.SerializeToString(), 1)
-    for route, name in enumerate(routes.names):
-        expected = episode(session, tmp_path / name, SequentialPid())
-        found = [float(kind[route]) for kind in (driven.costs.lataccel, driven.costs.jerk)]
-        assert found == pytest.approx(list(expected["costs"][:2]), abs=1e-9)
 
 
 def test_results_do_not_depend_on_the_batch_the_order_or_the_threads(small_model, tmp_path):

@@ -60,21 +60,8 @@ ENV = "env=gymnasium:CartPole-v1"
             "num_envs 6 or 9",
         ),
         (
-            ("num_envs=12", "workers.num_workers=6", "workers.async_factor=4"),
-            "workers.async_factor = 4 does not divide workers.num_workers = 6; async_factor may be "
-            "3 or 6",
-        ),
-        (
             ("num_envs=8", "workers.async_factor=2"),
             "workers.async_factor = 2 is for workers, and workers.num_workers = 0; use 1",
-        ),
-        (
-            ("num_envs=8", "workers.num_workers=two"),
-            "workers.num_workers: 'two' is not a number from 0 to 1024, or auto",
-        ),
-        (
-            ("num_envs=8", "gymnasium.vectorization=async"),
-            "gymnasium.vectorization = async: use workers.num_workers to step in processes",
         ),
         (
             ("num_envs=8", "gymnasium.vectorization=own", "workers.num_workers=2"),

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config.files import load_config
-from operant.trainer.envs import env_spec_of, load_any_spec, make_envs
-from operant.trainer.envs.preprocessing.settings import PROTOCOLS, Preprocessing
+from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.preprocessing.settings import Preprocessing
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.plan import WorkerPlan
-from operant.trainer.jit.streams import EVALUATION, TRAINING
+from operant.trainer.jit.streams import TRAINING
 
 
 def test_a_missing_package_is_answered_with_the_command(monkeypatch):
@@ -46,17 +45,6 @@ class TestWithThePackage:
             count, return_, length = envs.take_episode_totals()
             assert return_ == length
             assert count >= len(lengths)
-
-    def test_the_first_action_of_an_episode_is_taken(self):
-        spec = load_any_spec("envpool:CartPole-v1")
-        with closing(make_envs(spec, 1, 1, TRAINING)) as envs:
-            out = Transitions.of(spec, 1)
-            envs.reset(out.obs)
-            while not out.terminated[0]:
-                envs.step(np.array([1]), out)
-            speed = out.obs[0, 1]
-            envs.step(np.array([1]), out)
-            assert out.obs[0, 1] - speed == pytest.approx(0.195, abs=0.01)
 
     def test_what_happens_depends_on_the_seed_and_not_on_workers(self):
         found = []
@@ -91,12 +79,6 @@ class TestWithThePackage:
         assert games[0] == 1
         assert games[1] > 0
 
-    def test_evaluations_are_of_whole_games(self):
-        spec = load_any_spec("envpool:Breakout-v5", None, PROTOCOLS["deepmind"])
-        with closing(make_envs(spec, 1, 1, EVALUATION)) as envs:
-            settings = envs.spec.source.preprocessing
-        assert (settings.life_loss, settings.reward_sign) == (False, False)
-
     def test_a_time_limit_truncates_and_ends_the_game(self):
         settings = Preprocessing(time_limit=5, reward_sign=True)
         spec = load_any_spec("envpool:Pong-v5", None, settings)
@@ -109,13 +91,6 @@ class TestWithThePackage:
                 flags.append(bool(out.truncated[0]))
             assert flags == [False, False, False, False, True] * 2
             assert envs.take_episode_totals() == (2, 0.0, 10.0)
-
-    def test_settings_are_those_of_the_task(self):
-        config = load_config("envpool:Pong-v5", ["preprocessing.protocol=machado"])
-        spec = env_spec_of(config)
-        assert (spec.actions.n, config.encoder) == (18, "nature")
-        config = load_config("envpool:Pong-v5", ["algorithm=dqn"])
-        assert config.table("preprocessing").protocol == "deepmind"
 
     @pytest.mark.parametrize(
         ("task", "settings", "problem"),

@@ -13,7 +13,6 @@ from operant.shared.errors import OperantError
 from operant.trainer.envs.workers.region import (
     Layout,
     nameless_file,
-    own_fields,
     shared_fields,
 )
 from operant.trainer.spaces import Box, Discrete, MultiDiscrete
@@ -32,26 +31,6 @@ def test_no_two_fields_overlap_and_each_begins_on_a_cache_line(layout):
         assert offsets[name] % 64 == 0
         end = offsets[name] + dtype.itemsize * int(np.prod(shape))
     assert end <= offsets["end"]
-
-
-@given(layouts)
-def test_the_rows_of_a_worker_are_its_share_of_all_rows(layout):
-    fields = own_fields(layout)
-    rows = fields.rows()
-    rows.reward[:] = np.arange(len(rows.reward))
-    rows.obs[:] = np.arange(rows.obs.size).reshape(rows.obs.shape)
-    size = layout.num_envs * layout.num_agents
-    for worker in range(layout.num_workers):
-        arrays, counters = fields.of_worker(worker)
-        share = slice(worker * size, (worker + 1) * size)
-        assert arrays.reward.tolist() == rows.reward[share].tolist()
-        assert (arrays.obs == rows.obs[share]).all()
-        arrays.valid[:] = True
-        assert rows.valid[share].all()
-        counters.totals[0] = worker + 1
-        assert fields.totals[worker, 0] == worker + 1
-        counters.current[0] = worker
-        assert fields.totals[worker, 0] == worker + 1
 
 
 def test_what_one_side_writes_the_other_reads():

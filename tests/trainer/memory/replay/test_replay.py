@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-from replay_checks import Stream, check_same_as_processor, in_order, make_replay
+from replay_checks import Stream, in_order, make_replay
 from torch import Tensor
 
 from operant.trainer.machine.threads import Threads
@@ -82,74 +77,12 @@ def test_three_steps_stop_at_an_end_a_time_limit_and_the_newest_row(with_kernels
     }
 
 
-@pytest.mark.slow
-@ENGINES
-@PRIORITIES
-def test_dead_rows_are_never_drawn(with_kernels, priorities):
-    replay = make_replay(100, 1, n_step=3, with_kernels=with_kernels, priorities=priorities)
-    replay.write(steps_of("goes on", "cut", "dead", "goes on", "ends", "dead"))
-    assert sorted(drawn(replay)) == [0, 1, 3, 4]
-
-
-@ENGINES
-@PRIORITIES
-def test_a_replay_of_dead_rows_alone_gives_weights_of_zero(with_kernels, priorities):
-    replay = make_replay(100, 1, with_kernels=with_kernels, priorities=priorities)
-    batch = replay.make_batch(10)
-    assert (replay.sample(batch).weights == 0).all()  # nothing was written yet
-    replay.write(steps_of("dead", "dead"))
-    assert (replay.sample(batch).weights == 0).all()
-    assert (batch.discounts == 0).all()
-
-
 @ENGINES
 @PRIORITIES
 def test_one_row_among_many_dead_ones_is_found(with_kernels, priorities):
     replay = make_replay(1000, 1, with_kernels=with_kernels, priorities=priorities)
     replay.write(steps_of(*["dead"] * 90, "goes on", *["dead"] * 90))
     assert list(drawn(replay)) == [90]
-
-
-@ENGINES
-@PRIORITIES
-def test_an_overwritten_row_is_never_drawn(with_kernels, priorities):
-    replay = make_replay(2 * 5, 2, with_kernels=with_kernels, priorities=priorities)
-    stream = Stream(2)
-    for _ in range(7):
-        rollout = stream.rollout(3, 0, 0, 0)
-        replay.write(rollout)
-    # 21 steps were written, of which the newest 5 are there: their first observation is 17's
-    oldest = rollout.obs[-1, 0, 0] - 5 * 4  # a step of two environments has four new numbers
-    batch = replay.sample(replay.make_batch(2000))
-    found = batch.obs[:, 0].unique()
-    assert len(found) == 10
-    assert found.min() >= oldest
-
-
-@ENGINES
-@PRIORITIES
-def test_rows_whose_final_observation_is_overwritten_are_never_drawn(with_kernels, priorities):
-    replay = make_replay(
-        20, 1, n_step=2, max_episode_steps=20, with_kernels=with_kernels, priorities=priorities
-    )
-    assert replay.layout.num_finals == 2  # 20 // 20 + 1
-    replay.write(steps_of("goes on", "goes on", "cut", "goes on", "cut", "goes on", "cut"))
-    # The first of three is lost, which rows 1 and 2 need; row 0 ends before.
-    assert sorted(drawn(replay)) == [0, 3, 4, 5, 6]
-
-
-@ENGINES
-@PRIORITIES
-def test_the_newest_row_is_drawn_though_the_oldest_lost_its_final_observation(
-    with_kernels, priorities
-):
-    replay = make_replay(
-        20, 1, n_step=3, max_episode_steps=20, with_kernels=with_kernels, priorities=priorities
-    )
-    steps = ["goes on"] * 20
-    steps[0] = steps[10] = steps[19] = "cut"  # with room for two final observations
-    replay.write(steps_of(*steps))
-    assert sorted(drawn(replay)) == list(range(1, 20))
 
 
 @ENGINES
@@ -204,11 +137,6 @@ def test_draws_depend_on_seed_and_number_alone(priorities):
     assert not torch.equal(drawn_by(1), drawn_by(2))
 
 
-@pytest.mark.parametrize("is_prioritised", [False, True], ids=BY_ERROR)
-def test_kernels_do_what_loops_do(is_prioritised):
-    check_same_as_processor("cpu", is_prioritised)
-
-
 @PRIORITIES
 def test_draws_are_the_same_on_one_thread_and_on_two(priorities):
     def seen(num_threads: int) -> list[Tensor]:
@@ -224,19 +152,6 @@ def test_draws_are_the_same_on_one_thread_and_on_two(priorities):
 
     for one, two in zip(seen(1), seen(2), strict=True):
         assert torch.equal(one, two)
-
-
-def test_the_kernels_hold_in_the_simulator():
-    # The simulator is chosen when Numba is imported, so it needs a process of its own.
-    pytest.importorskip("numba.cuda", reason="needs numba-cuda")
-    path = Path(__file__).with_name("simulated_kernels.py")
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", str(path)],
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert answer.returncode == 0, answer.stdout[-5000:] + answer.stderr[-2000:]
 
 
 @PRIORITIES
@@ -295,13 +210,3 @@ def test_fill_and_spread_are_told():
         "replay/refused_updates": 0,
     }
     assert list(make_replay(10, 1).metrics()) == ["replay/fill_fraction"]
-
-
-def test_the_loops_that_are_called_are_named():
-    replay = make_replay(100, 1, priorities=Priorities())
-    replay.write(steps_of("goes on"))
-    batch = replay.sample(replay.make_batch(2))
-    replay.update_priorities(batch.index, batch.returns)
-    assert len(replay.loops) == 3
-    assert all(loop.signatures for loop in replay.loops)
-    assert len(make_replay(100, 1).loops) == 2

@@ -143,16 +143,3 @@ def test_squashing_is_right_where_tanh_rounds_to_one(u):
     # -log(1 - tanh(u)^2) = 2 log cosh u, which is 2 (|u| - log 2) for large u
     log_cosh = abs(u) - math.log(2) + math.log1p(math.exp(-2 * abs(u)))
     assert found.item() == pytest.approx(-math.log(2 * math.pi) + 2 * log_cosh, rel=1e-5)
-
-
-def test_outputs_in_bfloat16_give_probabilities_in_float32(distribution):
-    outputs = random_outputs(distribution, 8)
-    outputs = outputs.bfloat16().float()
-    actions = distribution.sample(
-        outputs, distribution.noise((8,), torch.Generator().manual_seed(1))
-    )
-    exact = distribution.log_prob_and_entropy(outputs, actions)
-    found = distribution.log_prob_and_entropy(outputs.bfloat16(), actions)
-    for a, b in zip(found, exact, strict=True):
-        assert a.dtype == torch.float32
-        assert (a == b).all()

@@ -48,12 +48,6 @@ def told(page):
     return [event.text for event in page.events()]
 
 
-def test_nothing_is_looked_at_unless_it_is_asked_for(trained):
-    run, page = trained()
-    assert [path.name for path in run.folder.iterdir()] == ["checkpoints"]
-    assert not [name for name in page.read().metrics if name.startswith(("gradient", "weights"))]
-
-
 def test_gradients_and_weights_are_told_as_often_as_asked(trained):
     run, page = trained("gradients.every_iterations=2", "weights.every_env_steps=256")
     history = page.history()
@@ -81,6 +75,7 @@ def test_an_iteration_is_traced_once_everything_is_compiled(trained):
     assert {"collect", "learn"} <= spans
 
 
+@pytest.mark.slow  # it compiles the loops of another environment
 def test_what_other_threads_do_in_an_iteration_is_in_its_trace(make_experiment, tmp_path):
     experiment = make_experiment(
         "env=cart_pole_no_velocity", "num_envs=256", "policy.memory.kind=gru",
@@ -115,13 +110,6 @@ def test_after_a_traced_iteration_phases_are_as_they_were(make_experiment, tmp_p
         assert executor.span is former
 
 
-def test_traces_come_at_intervals_and_the_oldest_go(trained):
-    run, _ = trained("trace.every_iterations=1", "trace.keep=2")
-    assert sorted(path.name[:19] for path in run.trace_folder.iterdir()) == [
-        "iteration-000000005", "iteration-000000006",
-    ]  # fmt: skip
-
-
 def test_a_trace_that_cannot_be_written_ends_nothing(trained, tmp_path):
     (tmp_path / "run" / "traces").write_text("a file in the way")
     _, page = trained("trace.every_iterations=3")
@@ -145,7 +133,10 @@ def test_episodes_are_recorded_as_the_policy_plays_them_then(trained):
 
 def test_looking_changes_nothing_that_is_learned(make_experiment, trained):
     names = ("gradients", "weights", "trace", "episodes")
-    run, _ = trained(*(f"{name}.every_iterations=1" for name in names))
+    run, _ = trained(*(f"{name}.every_iterations=1" for name in names), "trace.keep=2")
+    assert sorted(path.name[:19] for path in run.trace_folder.iterdir()) == [
+        "iteration-000000005", "iteration-000000006",
+    ]  # fmt: skip
     looked_at = latest_checkpoint(run.checkpoint_folder).state["policy"]
     experiment = make_experiment()
     iterate(experiment, 6)
@@ -153,7 +144,7 @@ def test_looking_changes_nothing_that_is_learned(make_experiment, trained):
         assert (weights == looked_at[name]).all(), name
 
 
-@pytest.mark.parametrize("kind", [ConfigError, RuntimeError, ModuleNotFoundError])
+@pytest.mark.parametrize("kind", [ConfigError, ModuleNotFoundError])
 def test_an_environment_that_cannot_be_drawn_is_trained_on(trained, monkeypatch, kind):
     def make_episodes(_):
         raise kind("it draws nothing")
