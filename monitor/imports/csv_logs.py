@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import importlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from ...shared.errors import UsageError
+from ...shared.runs.small_file import read_small
 from ...shared.text.plain_values import described_error
 from .imported_run import NO_ROWS, ImportedRun, name_of
 
 TABLES = ("progress.csv", "metrics.csv")  # each run has one of these in a folder of its own
+MAX_ROW_CHARACTERS, MAX_SETTINGS_BYTES = 1 << 20, 1 << 20
 # Columns that hold no metric but a row's step, its time since 1970, or since the run began.
 _STEPS = (
     "env_steps", "time/total_timesteps", "total_timesteps", "timesteps", "global_step", "step",
@@ -38,22 +40,26 @@ class CsvLog:
         self.name = name_of(path.parent) if path.name in TABLES else path.stem
 
     def began_s(self) -> float:
-        first = next(self._rows(None), None)
+        problems: list[str] = []
+        first = next(self._rows(problems.append), None)
         if first is None:
-            raise UsageError(NO_ROWS)
+            raise UsageError(problems[0] if problems else NO_ROWS)
         return first.wall_s
 
     def write(self, run: ImportedRun) -> None:
+        def warn(text: str) -> None:
+            run.warn_once(text, f"{self.path}: {text}")
+
         run.config.update(_settings(self.path.parent / "hparams.yaml", run))
-        for row in self._rows(run):
+        for row in self._rows(warn):
             run.log_at(row.wall_s, row.values, row.step)
 
-    def _rows(self, run: ImportedRun | None) -> Iterator[Row]:
+    def _rows(self, warn: Callable[[str], None]) -> Iterator[Row]:
         last_s = self.path.stat().st_mtime
         elapsed_s = 0.0
-        for cells in _cells(self.path, None):
+        for cells in _cells(self.path, warn):
             elapsed_s = max(elapsed_s, _first(cells, _ELAPSED_S) or 0.0)
-        for cells in _cells(self.path, run):
+        for cells in _cells(self.path, warn):
             step, wall_s = _first(cells, _STEPS), _first(cells, _WALL_S)
             since_s = _first(cells, _ELAPSED_S)
             if wall_s is None:
@@ -64,22 +70,40 @@ class CsvLog:
                 yield Row(None if step is None else int(step), wall_s, values)
 
 
-def _cells(path: Path, run: ImportedRun | None) -> Iterator[dict[str, float]]:
-    """The numbers of each line of a table, by column. Lines that begin with `#` are comments. Ends
-    where the file is damaged, and warns `run` of that.
+def _cells(path: Path, warn: Callable[[str], None]) -> Iterator[dict[str, float]]:
+    """The numbers of each row of a table, by column. Ends where the file is damaged, and warns of
+    that.
     """
     with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        lines = csv.reader(line for line in file if not line.startswith("#"))
-        num_lines = 0
+        rows = _rows_of(file)
+        num_rows = 0
         try:
-            names = next(lines, [])
-            for cells in lines:
-                num_lines += 1
+            names = next(rows, [])
+            for cells in rows:
+                num_rows += 1
                 numbers = ((name, _number(cell)) for name, cell in zip(names, cells, strict=False))
                 yield {name: number for name, number in numbers if number is not None}
         except csv.Error as error:
-            if run:
-                run.warn_once(str(path), f"{path}: stopped after {num_lines} lines: {error}")
+            warn(f"stopped after {num_rows} lines: {error}")
+
+
+def _rows_of(file: TextIO) -> Iterator[list[str]]:
+    """The rows of a table, without lines that begin with `#`. Raises csv.Error."""
+    num_characters = 0  # of the row that is read; it has several lines where a quote is open
+
+    def lines() -> Iterator[str]:
+        nonlocal num_characters
+        while line := file.readline(MAX_ROW_CHARACTERS + 1):
+            is_comment = line.startswith("#")
+            num_characters += 0 if is_comment else len(line)
+            if max(num_characters, len(line)) > MAX_ROW_CHARACTERS:
+                raise csv.Error(f"a row has more than {MAX_ROW_CHARACTERS} characters")
+            if not is_comment:
+                yield line
+
+    for row in csv.reader(lines()):
+        num_characters = 0
+        yield row
 
 
 def _number(cell: str) -> float | None:
@@ -101,8 +125,7 @@ def _settings(path: Path, run: ImportedRun) -> dict[str, Any]:
         return {}
     try:
         yaml = importlib.import_module("yaml")
-        with path.open(encoding="utf-8") as file:
-            return dict(yaml.safe_load(file) or {})
-    except Exception as error:  # the library is missing, or the file is damaged
+        return dict(yaml.safe_load(read_small(path, MAX_SETTINGS_BYTES)) or {})
+    except Exception as error:  # the library is missing, or the file is damaged or too large
         run.warn_once(str(path), f"{path} is not imported: {described_error(error)}")
         return {}

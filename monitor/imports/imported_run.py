@@ -13,15 +13,19 @@ from ...shared.errors import OperantError, UsageError
 from ...shared.integrations import process_end
 from ...shared.integrations.current_run import set_current_run
 from ...shared.integrations.logged_run import LoggedRun
+from ...shared.integrations.media_folder import MAX_FILE_BYTES
 from ...shared.integrations.process_end import Ending
 from ...shared.runs.run_folder import create_run, make_run_id
 from ...shared.runs.session import RunSession
 from ..recorder.events_file import EventsFile
 from ..recorder.page_recorder import PageRecorder
 
-IMPORTED_FROM, IMPORTED_BYTES = "imported_from", "imported_bytes"  # keys of run.toml
+# Keys of run.toml. A run without the second one is of an import that is under way or was killed.
+IMPORTED_FROM, IMPORTED_BYTES = "imported_from", "imported_bytes"
 RECORD_EVERY_ROWS = 64  # 64 rows of 4096 metrics fit well into a page
 MAX_WALL_S = 1 << 33  # the year 2242
+# Of what is read at once: an event, a record, a line. The largest picture that a run keeps fits in.
+MAX_RECORD_BYTES = MAX_FILE_BYTES + (1 << 20)
 NO_ROWS = "it has no rows that can be imported"
 
 
@@ -66,11 +70,8 @@ class ImportedRun(LoggedRun):
         self, session: RunSession, manifest: dict[str, Any], source: Source, clock: RowClock
     ) -> None:
         super().__init__(session, manifest)
-        self._origin = {
-            IMPORTED_FROM: str(source.path.resolve()),
-            IMPORTED_BYTES: num_bytes(source.files),
-        }
-        self.ending = Ending("ended", 0, f"imported from {self._origin[IMPORTED_FROM]}")
+        self._num_bytes = num_bytes(source.files)
+        self.ending = Ending("ended", 0, f"imported from {manifest[IMPORTED_FROM]}")
         self._clock, self._folder = clock, session.run.folder
         self._recorder = PageRecorder(
             session.run,
@@ -96,7 +97,7 @@ class ImportedRun(LoggedRun):
 
     def complete(self) -> None:
         """End the run. Raises OperantError if its folder does not take all of it."""
-        self._manifest |= self._origin  # last: an import that was killed is no import
+        self._manifest[IMPORTED_BYTES] = self._num_bytes
         self.end(self.ending)
         self._recorder.look()
         if not self._recorder.is_complete:
@@ -129,6 +130,7 @@ def import_run(source: Source) -> ImportedRun:
     manifest = {
         "name": source.name,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began_s)),
+        IMPORTED_FROM: str(source.path.resolve()),
     }
     run, lock = create_run(source.name, manifest, run_id=make_run_id(source.name, began_s))
     clock = RowClock(began_s)

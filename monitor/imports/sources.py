@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ...shared.errors import OperantError, UsageError
 from ...shared.runs.find_runs import own_runs
+from ...shared.runs.removal import remove_run
 from ...shared.runs.run_notes import MANIFEST_FILE
 from ...shared.text.plain_values import described_error
 from .csv_logs import TABLES, CsvLog
@@ -57,7 +58,9 @@ def _imported(source: Source) -> Imported:
         for run in own_runs():
             manifest = run.manifest()
             former = _files_at(str(manifest.get(IMPORTED_FROM, "")), source.path.resolve())
-            if files & former:
+            if files & former and IMPORTED_BYTES not in manifest:
+                remove_run(run)  # of an import that was killed; raises where it still runs
+            elif files & former:
                 has_more = manifest.get(IMPORTED_BYTES) != num_bytes(former)
                 return Imported(source, run.id, has_more=has_more or not files <= former)
         imported = import_run(source)

@@ -17,7 +17,7 @@ from ...shared.integrations.process_end import ending_of
 from ...shared.integrations.wandb_values import logged_values
 from ...shared.runs.recorder_process import lacking
 from ...shared.text.plain_values import described_error
-from .imported_run import NO_ROWS, ImportedRun
+from .imported_run import MAX_RECORD_BYTES, NO_ROWS, ImportedRun
 
 _FILE_HEAD = struct.pack("<4sHB", b":W&B", 0xBEE1, 0)
 # A record is cut into pieces that fit into blocks: CRC-32 of type and data, bytes of data, type.
@@ -95,7 +95,10 @@ class WandbFolder:
         try:
             with self.path.open("rb") as log:
                 for data in _log_records(log):
-                    yield messages.Record.FromString(data)
+                    if data is None:
+                        warn(f"records of more than {MAX_RECORD_BYTES >> 20} MiB are left out")
+                    else:
+                        yield messages.Record.FromString(data)
                     num_records += 1
         except Exception as error:
             warn(f"stopped after {num_records} records: {error}")
@@ -113,8 +116,10 @@ def _values(items: Iterable[Any]) -> dict[str, Any]:
     return values
 
 
-def _log_records(log: BinaryIO) -> Iterator[bytes]:
-    """The records of a log. Raises ValueError where it is damaged."""
+def _log_records(log: BinaryIO) -> Iterator[bytes | None]:
+    """The records of a log; None for one of more than `MAX_RECORD_BYTES`. Raises ValueError where
+    it is damaged.
+    """
     if log.read(len(_FILE_HEAD)) != _FILE_HEAD:
         raise ValueError("it is no log of wandb's")
     record = bytearray()
@@ -131,7 +136,8 @@ def _log_records(log: BinaryIO) -> Iterator[bytes]:
         data = log.read(size)
         if crc != zlib.crc32(data, zlib.crc32(bytes([kind]))):
             raise ValueError(f"it is cut off or damaged before byte {log.tell()}")
-        record += data
+        if len(record) <= MAX_RECORD_BYTES:
+            record += data
         if kind in (_WHOLE, _LAST):
-            yield bytes(record)
+            yield bytes(record) if len(record) <= MAX_RECORD_BYTES else None
             record.clear()

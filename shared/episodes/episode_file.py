@@ -25,7 +25,10 @@ from ..runs.small_file import open_regular
 from .scene import ROLES, Frame, Kind, Moment, Scene, Shape, points_of
 
 FORMAT = "operant episode 1"
-MOST_BYTES, MOST_LINE_BYTES = 2**30, 2**26  # of a file and of a moment, unpacked
+# Of a file and of a moment. Lines stay in memory as they are written, and one at a time is taken
+# apart: its numbers take up to 25 times as much memory.
+MOST_BYTES, MOST_LINE_BYTES = 2**29, 2**24
+_SHAPE_BYTES = 300  # of memory, without its points
 MOST_MOMENTS, MOST_PIXELS, MOST_AGENTS = 200_000, 2**24, 10_000
 
 
@@ -79,28 +82,34 @@ def _number(x: float) -> float | None:
 
 
 def read_episode(
-    path: Path, beneath: Path | None = None, most_bytes: float = math.inf
+    path: Path, beneath: Path | None = None, most_bytes: int = MOST_BYTES
 ) -> RecordedEpisode:
-    """The file at `path`, see `open_regular`, with frames of at most `most_bytes` in all. Raises
+    """The file at `path`, see `open_regular`, which may take `most_bytes` of memory. Raises
     UsageError where that is no whole file of this kind.
     """
     try:
         with os.fdopen(open_regular(path, beneath), "rb") as file:
-            lines = _lines(file, min(MOST_BYTES, most_bytes))
-            head = next(lines, None)
+            packed = _lines(file, most_bytes)
+            head = json.loads(next(packed, b"null"))
             if not isinstance(head, dict) or head.get("format") != FORMAT:
                 raise UsageError(f"{path} is not a file of an episode that operant recorded")
             shapes: list[Shape] = []
-            moments = []
-            for values in lines:
-                moments.append(_moment(values, shapes))
-                view = moments[-1].view
-                most_bytes -= view.pixels.nbytes if isinstance(view, Frame) else 0
+            lines = []
+            num_agents = set()
+            for line in packed:
+                values = json.loads(line)
+                new = [_shape(shape) for shape in values.get("new", ())]
+                shapes += new
+                most_bytes -= len(line) + sum(_SHAPE_BYTES + shape.points.nbytes for shape in new)
                 if most_bytes < 0:
                     raise ValueError("it is too large")
-            if not moments or len({len(moment.returns) for moment in moments}) > 1:
+                num_agents.add(len(_moment(values, shapes).returns))
+                lines.append(line)
+            if len(num_agents) != 1:
                 raise ValueError("no moments, or a changing number of agents")
-            return RecordedEpisode(str(head["env"]), int(head["seed"]), moments)
+            return RecordedEpisode(
+                str(head["env"]), int(head["seed"]), num_agents.pop(), lines, shapes
+            )
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except (
@@ -118,7 +127,7 @@ def read_episode(
         raise UsageError(f"{path} is damaged: {str(error)[:100] or type(error).__name__}") from None
 
 
-def _lines(file: IO[bytes], left: float) -> Iterator[Any]:
+def _lines(file: IO[bytes], left: int) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=file) as packed:
         for number in range(MOST_MOMENTS + 2):
             line = packed.readline(MOST_LINE_BYTES + 1)
@@ -127,7 +136,7 @@ def _lines(file: IO[bytes], left: float) -> Iterator[Any]:
                 raise ValueError("it is too large")
             if not line:
                 return
-            yield json.loads(line)
+            yield line
 
 
 def _moment(values: dict[str, Any], shapes: list[Shape]) -> Moment:
@@ -155,7 +164,6 @@ def _frame(values: dict[str, Any]) -> Frame:
 
 
 def _scene(values: dict[str, Any], shapes: list[Shape]) -> Scene:
-    shapes += map(_shape, values["new"])
     numbers = [int(number) for number in values["shapes"]]
     if min(numbers, default=0) < 0:
         raise ValueError("a shape that is not there")
@@ -183,20 +191,22 @@ class RecordedEpisode:
 
     num_episodes: int | None = 1
 
-    def __init__(self, env: str, seed: int, moments: list[Moment]) -> None:
-        self.env, self.seed, self.num_agents = env, seed, len(moments[0].returns)
-        self._moments, self._at = moments, 0
+    def __init__(
+        self, env: str, seed: int, num_agents: int, lines: list[bytes], shapes: list[Shape]
+    ) -> None:
+        self.env, self.seed, self.num_agents = env, seed, num_agents
+        self._lines, self._shapes, self._at = lines, shapes, 0
 
     def begin(self, seed: int, number: int) -> None:
         self._at = 0
 
     def step(self) -> bool:
         """To the next moment; returns whether it is the last."""
-        self._at = min(self._at + 1, len(self._moments) - 1)
-        return self._at == len(self._moments) - 1
+        self._at = min(self._at + 1, len(self._lines) - 1)
+        return self._at == len(self._lines) - 1
 
     def moment(self, selected: int) -> Moment:
-        return self._moments[self._at]
+        return _moment(json.loads(self._lines[self._at]), self._shapes)
 
     def close(self) -> None:
         """There is nothing to close."""

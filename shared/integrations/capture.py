@@ -48,26 +48,25 @@ def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]
     """
     if shutil.which(command[0]) is None:
         raise UsageError(f"there is no command '{command[0]}'")
-    with _listening() as (listener, address):
-        name = _name_of(command) if name is None else name
-        details = {"command_line": shlex.join(masked_arguments(command))}
-        run = begin_run(LoggedRun, Wanted(name, details, console=True))
-        set_current_run(run)
-        if run.id:
-            say(f"captured as {run.id}")
-        log = _CapturedLog(run)
-        try:
-            with _started(command, address) as process:
-                for line in _lines(listener, lambda: process.poll() is not None):
-                    log.take(line)
-                code = process.wait()
-        except UsageError as error:
-            run.end(Ending("failed", error.exit_code, str(error)))
-            raise
-        if not log.num_logged:
-            run.log({})  # a row without numbers says how long the command took
-            say(f"the run has no metrics: nothing was logged through {_LIBRARIES}")
-        run.end(_ending_of_code(code, log.error))
+    name = _name_of(command) if name is None else name
+    details = {"command_line": shlex.join(masked_arguments(command))}
+    run = begin_run(LoggedRun, Wanted(name, details, console=True))
+    set_current_run(run)
+    if run.id:
+        say(f"captured as {run.id}")
+    log = _CapturedLog(run)
+    try:
+        with _listening(run) as (listener, address), _started(command, address) as process:
+            for line in _lines(listener, lambda: process.poll() is not None):
+                log.take(line)
+            code = process.wait()
+    except UsageError as error:
+        run.end(Ending("failed", error.exit_code, str(error)))
+        raise
+    if not log.num_logged:
+        run.log({})  # a row without numbers says how long the command took
+        say(f"the run has no metrics: nothing was logged through {_LIBRARIES}")
+    run.end(_ending_of_code(code, log.error))
     return code if code >= 0 else 128 - code
 
 
@@ -140,19 +139,29 @@ def _ending_of_code(code: int, error: str) -> Ending:
 
 
 @contextlib.contextmanager
-def _listening() -> Iterator[tuple[socket.socket, str]]:
-    """A socket in a folder of this user's alone, and its path."""
+def _listening(run: LoggedRun) -> Iterator[tuple[socket.socket, str]]:
+    """A socket in the run's folder, and its path. It is in a folder of this user's alone where the
+    run has none, its path is over 100 bytes, or its file system takes no sockets.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="operant-capture-") as folder,
         socket.socket(socket.AF_UNIX) as listener,
     ):
-        address = os.path.join(folder, "socket")
+        address = os.path.join(run.dir if run.id else folder, "capture.socket")
         try:
-            listener.bind(address)
+            try:
+                listener.bind(address)
+            except OSError:
+                address = os.path.join(folder, "socket")
+                listener.bind(address)
             listener.listen()
-        except OSError as error:  # a path of over 100 bytes
+        except OSError as error:
             raise UsageError(f"cannot listen at {address}: {error}; set TMPDIR") from None
-        yield listener, address
+        try:
+            yield listener, address
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(address)
 
 
 @contextlib.contextmanager

@@ -74,8 +74,9 @@ class SummaryWriter:
         **keywords: Any,
     ) -> None:
         """`log_dir` is made, as some scripts put files there, and removed at the end if it is
-        empty: nothing of operant's lies in it. The last four are about TensorBoard's files and have
-        no meaning here.
+        empty: nothing of operant's lies in it. `purge_step` has no effect, which is said: a run has
+        no steps of an earlier one. The last three are about TensorBoard's files and have no meaning
+        here.
         """
         log_dir = log_dir or keywords.pop("logdir", None)  # as older tensorboardX calls it
         keywords.pop("write_to_disk", None)
@@ -87,6 +88,9 @@ class SummaryWriter:
         self.log_dir = os.fspath(log_dir) if log_dir else self.run.dir
         self._pid = os.getpid()
         self.purge_step, self.comment = purge_step, comment
+        if purge_step:
+            why = "a run that goes on keeps its rows" if self.run.resumed else "the run is new"
+            self.run.warn_once("purge_step", f"purge_step = {purge_step} has no effect: {why}")
         self.file_writer = FileWriter(self.run, self.log_dir)
         self.all_writers = {self.log_dir: self.file_writer}
         self._made_folders = _made_folders(self.log_dir)

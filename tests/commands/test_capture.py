@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from command_line import error_line, operant, operant_process
 from kept_rows import kept_rows, series
 from waiting import wait_for
 
+from operant.shared.integrations.capture_hook.sitecustomize import Sender
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.status import read_status
@@ -178,6 +180,52 @@ def test_what_cannot_be_started_is_said_in_one_line(tmp_path):
     assert done.returncode == 2
     assert "Exec format error" in done.stderr.splitlines()[-1]
     assert read_status(the_run()).state == "failed"
+
+
+def listen_at(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    listener.settimeout(0.1)
+    return listener
+
+
+def test_nothing_is_sent_to_who_listens_where_a_capture_did(tmp_path):
+    first = listen_at(tmp_path / "a")
+    sender = Sender(str(tmp_path / "a"))
+    sender.send(log={})
+    connection, _ = first.accept()
+    assert connection.recv(100) == b'{"log": {}}\n'
+    connection.close()
+    first.close()
+    sender.send(log={})
+    (tmp_path / "a").unlink()
+    with listen_at(tmp_path / "a") as second:
+        sender.send(log={}, step=1)
+        with pytest.raises(TimeoutError):
+            second.accept()
+
+
+def test_nothing_is_sent_to_another_user(tmp_path, monkeypatch):
+    with listen_at(tmp_path / "a") as listener:
+        monkeypatch.setattr("os.geteuid", lambda: 12345)
+        Sender(str(tmp_path / "a")).send(log={"secret": 1})
+        assert listener.accept()[0].recv(100) == b""
+
+
+def test_the_socket_is_in_the_folder_of_the_run_and_gone_with_the_capture(tmp_path):
+    done = capture_script("import os; print(os.environ['OPERANT_CAPTURE'])", tmp_path)
+    folder = the_run().folder
+    address = Path(done.stdout.splitlines()[-1])
+    assert address.parent == folder or len(str(folder)) > 85
+    assert not address.exists()
+
+
+def test_a_folder_with_a_long_path_takes_no_socket_and_captures_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERANT_HOME", str(tmp_path / ("long" * 25)))
+    done = capture_script(TENSORBOARDX, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(series(the_run(), "loss")) == 500
 
 
 def test_a_message_that_is_none_ends_nothing(tmp_path):

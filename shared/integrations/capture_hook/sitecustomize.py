@@ -24,13 +24,15 @@ MAX_MESSAGE_BYTES = 64 << 20
 
 class Sender:
     """Sends messages as lines of JSON. Never raises, and never waits longer than PATIENCE_S. It
-    counts what it cannot send, and says so once it can send again.
+    counts what it cannot send, and says so once it can send again. It sends nothing more once the
+    capturing process is gone: whoever listens there later is another one.
     """
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._num_lost = 0
         self._again_s = 0.0
+        self._is_gone = False
         self._connection: Any = None
         self._forget_connection()
         # Two processes that share a connection would mix their lines.
@@ -45,6 +47,8 @@ class Sender:
         import json
         import time
 
+        if self._is_gone:
+            return
         try:
             data = json.dumps(message, default=_plain).encode() + b"\n"
         except Exception as error:
@@ -62,7 +66,8 @@ class Sender:
                     data = json.dumps({"warning": text}).encode() + b"\n" + data
                 self._connected().sendall(data)
                 self._num_lost = 0
-            except OSError:
+            except OSError as error:
+                self._is_gone = isinstance(error, _GONE)
                 if self._connection:
                     self._connection.close()
                 self._connection = None
@@ -76,7 +81,25 @@ class Sender:
             self._connection = socket.socket(socket.AF_UNIX)
             self._connection.settimeout(PATIENCE_S)
             self._connection.connect(self._address)
+            if not _is_own(self._connection):
+                raise PermissionError(f"{self._address} is another user's")
         return self._connection
+
+
+# The process that listened there has ended, or another user listens there.
+_GONE = (ConnectionError, FileNotFoundError, NotADirectoryError, PermissionError)
+
+
+def _is_own(connection: Any) -> bool:
+    """Whether a process of this user is at the other end."""
+    import socket
+    import struct
+
+    if hasattr(socket, "SO_PEERCRED"):
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return bool(struct.unpack("iII", peer)[1] == os.geteuid())
+    peer = connection.getsockopt(0, 1, 8)  # macOS: SOL_LOCAL, LOCAL_PEERCRED
+    return bool(struct.unpack("II", peer)[1] == os.geteuid())
 
 
 class _Finder:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import error_line, operant, operant_json
 from kept_rows import kept_rows, series
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
 from tensorboardX import SummaryWriter
 
-from operant.monitor.imports import imported_run
+from operant.monitor.imports import imported_run, wandb_folder
 from operant.monitor.imports.sources import import_all
+from operant.monitor.imports.wandb_folder import _BLOCK_BYTES, _FILE_HEAD, _LAST, _PIECE, _WHOLE
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.status import read_status
@@ -105,6 +110,48 @@ def test_folders_below_are_runs_of_their_own_unless_a_run_has_them(tmp_path):
     assert names == {"a": own | {f"eval/{name}" for name in own}, "b": own}
 
 
+def write_scalars(folder: Path, steps: dict[str, range], began_s: float, **options) -> None:
+    """Scalars for each step, a second apart, in one more file of `folder`."""
+    writer = SummaryWriter(str(folder), filename_suffix=f".{began_s}", **options)
+    for name, numbers in steps.items():
+        for number, step in enumerate(numbers):
+            writer.add_scalar(name, step + began_s % 100, step, walltime=began_s + number)
+    writer.close()
+
+
+def test_a_restart_drops_what_tensorboard_drops(tmp_path):
+    folder = tmp_path / "a"
+    write_scalars(folder, {"x": range(10), "y": range(10)}, BEGAN_S)
+    write_scalars(folder, {"x": range(5, 8)}, BEGAN_S + 20, purge_step=5)
+    done = operant("import", str(folder))
+    left_out = "10 values are left out: a later file begins at their step or before it"
+    assert done.stderr == f"operant: warning: {left_out}\n"
+    shown = EventAccumulator(str(folder)).Reload()
+    for name in ("x", "y"):
+        expected = [(event.step, event.value) for event in shown.Scalars(name)]
+        assert series(the_run(), name) == expected
+    assert [step for step, _ in series(the_run(), "y")] == [0, 1, 2, 3, 4]
+
+
+def test_steps_that_go_back_in_a_later_file_replace_those_of_their_tags(tmp_path):
+    folder = tmp_path / "a"
+    write_scalars(folder, {"x": range(10), "y": range(10)}, BEGAN_S)
+    write_scalars(folder, {"x": range(6, 9)}, BEGAN_S + 20)
+    write_scalars(folder, {"x": range(8, 12)}, BEGAN_S + 40)
+    assert operant("import", str(folder)).returncode == 0
+    run = the_run()
+    expected = [*range(6), 6 + 20, 7 + 20, *(step + 40 for step in range(8, 12))]
+    assert series(run, "x") == list(enumerate(expected))
+    assert series(run, "y") == [(step, step) for step in range(10)]
+
+
+def test_writers_that_share_a_folder_at_one_time_lose_nothing(tmp_path):
+    write_scalars(tmp_path / "a", {"x": range(10)}, BEGAN_S)
+    write_scalars(tmp_path / "a", {"x": range(10)}, BEGAN_S + 5)
+    done = operant("import", str(tmp_path / "a"))
+    assert (done.stderr, len(kept_rows(the_run()))) == ("", 20)
+
+
 def test_an_import_is_not_repeated(tmp_path):
     write_events(tmp_path / "a", 2)
     operant("import", str(tmp_path / "a"))
@@ -118,6 +165,47 @@ def test_an_import_is_not_repeated(tmp_path):
     grown = operant("import", str(tmp_path / "a"))
     assert f"which lacks a part of it: `operant rm {run.id}`" in grown.stdout
     assert the_run() == run
+
+
+KILLED_IMPORT = """
+import os, signal, sys
+from pathlib import Path
+from operant.monitor.imports import imported_run, sources
+imported_run.RECORD_EVERY_ROWS = 10
+imported_run.PageRecorder.look = lambda self: {}
+list(sources.import_all(Path(sys.argv[1])))
+"""
+
+
+def interrupted_import(folder: Path, then: str) -> subprocess.Popen[bytes]:
+    """An import of `folder` in a process that, once it has read a part, does what `then` says."""
+    code = KILLED_IMPORT.format(then)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def test_an_import_that_was_killed_is_replaced_by_the_next(tmp_path, operant_pages):
+    write_events(tmp_path / "a", 100)
+    interrupted_import(tmp_path / "a", "os.kill(os.getpid(), signal.SIGKILL)").wait()
+    killed = the_run()
+    assert read_status(killed).state == "crashed"
+    done = operant("import", str(tmp_path / "a"))
+    assert done.stdout == f"{the_run().id}: 100 rows from {tmp_path}/a\n", done.stderr
+    assert the_run() != killed
+    assert list(operant_pages.rglob("*.page")) == []
+    assert "is imported already" in operant("import", str(tmp_path / "a")).stdout
+
+
+def test_an_import_that_is_under_way_is_not_begun_a_second_time(tmp_path):
+    write_events(tmp_path / "a", 100)
+    first = interrupted_import(tmp_path / "a", "print(flush=True) or input()")
+    assert first.stdout
+    first.stdout.readline()
+    assert f"{the_run().id} is running" in error_line("import", str(tmp_path / "a"))
+    assert len(list_runs()) == 1
+    first.kill()
+    first.communicate()
 
 
 def test_folders_that_are_nested_too_deeply_end_no_import_of_others(tmp_path):
@@ -181,6 +269,69 @@ def test_an_event_file_is_imported_up_to_its_damage(damage, what, tmp_path):
     values = [value for _, value in series(the_run(), "loss/train")]
     assert 40 < len(values) < 60
     assert values == [step / 2 for step in range(len(values))]
+
+
+def test_an_event_that_is_too_large_is_left_out_and_those_behind_it_are_not(tmp_path):
+    file = write_events(tmp_path / "a", 100)
+    size = (64 << 30).to_bytes(8, "little")  # of a file with a hole: it takes no room on the disk
+    head = size + masked_crc32c(size).to_bytes(4, "little")
+    data = file.read_bytes()
+    with file.open("wb") as sparse:
+        sparse.write(head)
+        sparse.seek((64 << 30) + 4, os.SEEK_CUR)
+        sparse.write(data)
+    done = operant("import", str(tmp_path / "a"))
+    assert done.stdout == f"{the_run().id}: 100 rows from {tmp_path}/a\n"
+    assert done.stderr.count("\n") == 1
+    assert f"{file}: events of more than 17 MiB are left out" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "step,x\n1,2\n", '"', "#"], ids=["names", "rows", "an open quote", "a comment"]
+)
+def test_a_row_without_an_end_is_one_line(tmp_path, text):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    with path.open("ab") as sparse:
+        sparse.truncate(64 << 30)
+    done = operant("import", str(path))
+    assert done.stderr.count("\n") == 1
+    assert "a row has more than 1048576 characters" in done.stderr
+    assert done.returncode == (0 if "x" in text else 2)
+
+
+def test_a_row_that_goes_on_in_ever_new_lines_is_one_line(tmp_path):
+    (tmp_path / "log.csv").write_text("step,x\n1,2\n" + '"a\n",' * 300_000)
+    done = operant("import", str(tmp_path / "log.csv"))
+    assert "stopped after 1 lines: a row has more than 1048576 characters" in done.stderr
+    assert series(the_run(), "x") == [(1, 2.0)]
+
+
+def log_of_wandb(*records: bytes) -> bytes:
+    """Of records whose pieces are whole blocks."""
+    log = bytearray(_FILE_HEAD)
+    for record in records:
+        at = 0
+        while at < len(record) or not at:
+            room = _BLOCK_BYTES - len(log) % _BLOCK_BYTES
+            if room <= _PIECE.size:
+                log += bytes(room)
+                continue
+            data = record[at : at + room - _PIECE.size]
+            is_last = at + len(data) == len(record)
+            kind = (_WHOLE if at == 0 else _LAST) if is_last else (2 if at == 0 else 3)
+            log += _PIECE.pack(zlib.crc32(data, zlib.crc32(bytes([kind]))), len(data), kind) + data
+            at += len(data) or 1
+    return bytes(log)
+
+
+def test_a_record_of_wandb_that_is_too_large_is_left_out(tmp_path, monkeypatch):
+    records = [b"a" * 100_000, b"b" * 99_999, b"c"]
+    log = io.BytesIO(log_of_wandb(*records))
+    assert [*wandb_folder._log_records(log)] == records
+    monkeypatch.setattr(wandb_folder, "MAX_RECORD_BYTES", 99_999)
+    log.seek(0)
+    assert [*wandb_folder._log_records(log)] == [None, *records[1:]]
 
 
 def test_what_is_no_run_is_refused_in_one_line(tmp_path):

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -143,12 +144,39 @@ def test_a_file_that_was_cut_off_is_one_line(tmp_path, cut):
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_unpacks_to_more_than_there_can_be_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("operant.shared.episodes.episode_file.MOST_BYTES", 10_000)
+def test_a_file_that_unpacks_to_more_than_there_can_be_is_refused(tmp_path):
     path = tmp_path / "a.episode.gz"
     path.write_bytes(gzip.compress(json.dumps({"format": FORMAT}).encode() + b"\n" + b" " * 20_000))
     with pytest.raises(UsageError, match="too large"):
-        read_episode(path)
+        read_episode(path, most_bytes=10_000)
+
+
+def test_an_episode_takes_little_more_memory_than_its_file_unpacked(tmp_path):
+    num_moments, num_agents = 50, 10_000
+    moment = changed(returns=[0] * num_agents, endings=[""] * num_agents)[1]
+    line = json.dumps(moment, separators=(",", ":")).encode() + b"\n"
+    path = tmp_path / "a.episode.gz"
+    head = json.dumps({"format": FORMAT, "env": "sea", "seed": 1}).encode() + b"\n"
+    path.write_bytes(gzip.compress(head + line * num_moments))
+    tracemalloc.start()
+    try:
+        episode = read_episode(path)
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert episode.num_agents == num_agents
+    assert kept_bytes < 1.2 * num_moments * len(line) < 8 * num_moments * num_agents
+
+
+def test_shapes_count_with_the_memory_that_they_take(tmp_path):
+    shape = good_lines()[1]["new"][0]
+    path = tmp_path / "a.episode.gz"
+    path.write_bytes(
+        gzip.compress("\n".join(map(json.dumps, changed(new=[shape] * 1000))).encode())
+    )
+    assert len(gzip.decompress(path.read_bytes())) < 200_000
+    with pytest.raises(UsageError, match="too large"):
+        read_episode(path, most_bytes=200_000)
 
 
 def test_a_line_without_an_end_is_refused_before_it_is_in_memory(tmp_path):

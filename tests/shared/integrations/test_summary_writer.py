@@ -40,6 +40,14 @@ def test_texts_are_events_and_hyperparameters_are_configuration(seen):
     assert seen.run.manifest()["name"].endswith("-lr")
 
 
+def test_a_step_to_purge_from_is_said_to_have_no_effect(seen, capsys):
+    for purge_step in (None, 0, 5, 6):
+        operant.init(reinit=False)
+        SummaryWriter(purge_step=purge_step)
+    assert capsys.readouterr().err.count("purge_step") == 1
+    assert [e.text for e in seen.events] == ["purge_step = 5 has no effect: the run is new"]
+
+
 def test_it_logs_into_the_run_that_init_began_and_leaves_it_open(seen):
     run = operant.init(name="mine")
     writer = SummaryWriter("elsewhere/log")

@@ -7,7 +7,12 @@ import pytest
 
 from operant.shared.errors import ConfigError
 from operant.trainer.envs.marine_nav.making import scenarios
-from operant.trainer.envs.marine_nav.scenario import Scenario, read_scenarios, write_scenarios
+from operant.trainer.envs.marine_nav.scenario import (
+    MOST_BYTES,
+    Scenario,
+    read_scenarios,
+    write_scenarios,
+)
 from operant.trainer.envs.marine_nav.world import World
 
 CALM = Scenario(
@@ -65,3 +70,10 @@ def test_what_there_is_no_room_for_is_named_with_its_place(tmp_path):
     world = World(robots=2, obstacles=1, vortices=1)
     with pytest.raises(ConfigError, match=r"seas.npz, scenario 1: has 2 obstacles, and the run's"):
         scenarios(world, path)
+
+
+def test_a_file_that_unpacks_to_more_than_there_can_be_is_refused(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", counts=np.zeros(MOST_BYTES, np.uint8))
+    assert (tmp_path / "a.npz").stat().st_size < 1 << 20
+    with pytest.raises(ConfigError, match=f"more than {MOST_BYTES} bytes"):
+        read_scenarios(tmp_path / "a.npz")
