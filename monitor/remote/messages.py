@@ -91,7 +91,6 @@ class KnobsMessage(Message):
 
     is_on_gpu: bool = False
     collect: Text = ""
-    learn: Text = ""
     learn_on_idle_gpu: Text = ""
     idle_gpu: Text = ""
     evaluate: Text = ""

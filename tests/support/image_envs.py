@@ -80,6 +80,10 @@ class Aimed(Regular):
         return -abs(float(action[0]) - (2 * self.side - 1))
 
 
+class AimedLarge(Aimed, RegularLarge):
+    """A real-valued action for large pictures."""
+
+
 class Grey(Sides):
     """Without an axis of channels."""
 

@@ -92,6 +92,7 @@ def test_values_come_with_the_rollout_and_are_those_of_evaluating_it(kind):
     experiment.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lstm", "tokens"])
 def test_what_is_collected_in_pieces_is_what_is_collected_step_by_step(kind):
     experiment = made(kind, 2)

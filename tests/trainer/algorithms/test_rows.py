@@ -135,6 +135,7 @@ def test_dead_steps_do_not_count_in_the_priorities_of_rows():
     assert rows._replace(valid=None).part_advantages.tolist() == [4.0, 102.0]
 
 
+@pytest.mark.slow
 def test_agents_of_one_environment_remember_each_for_itself(walkers, make_experiment):
     experiment = make_experiment("policy.memory.kind=lstm", "num_envs=6", *MEMORY)
     for _ in range(2):

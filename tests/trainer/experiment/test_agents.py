@@ -60,6 +60,7 @@ def test_two_iterations_learn_and_count_the_steps_of_agents_that_still_walked(ma
     assert experiment.policy.flat_parameters.isfinite().all()
 
 
+@pytest.mark.slow
 def test_a_rollout_of_agents_is_what_the_environment_does_with_their_actions(make_walking):
     experiment = make_walking("num_envs=64")
     rollout = experiment.collect()

@@ -54,6 +54,7 @@ def test_agents_that_are_not_there_are_not_learned_from_nor_counted(make, algori
     assert len(experiment.evaluate(3).settings) == 3
 
 
+@pytest.mark.slow
 def test_the_steps_of_agents_are_those_of_the_processor(make):
     experiment = make("ac_iqn")
     there = processor_experiment(config_of("ac_iqn", "num_threads=1"), Threads(1))

@@ -46,6 +46,7 @@ def test_only_what_is_seen_differs_from_cart_pole():
     assert envs[0].take_episode_totals() == envs[1].take_episode_totals()
 
 
+@pytest.mark.slow
 def test_a_file_takes_and_gives_the_state_and_acts_as_here(experiment, tmp_path):
     policy = experiment.policy
     write_onnx(policy, 2, tmp_path / "policy.onnx", "a test")
@@ -72,6 +73,7 @@ def test_a_file_takes_and_gives_the_state_and_acts_as_here(experiment, tmp_path)
     assert num_resets > 0
 
 
+@pytest.mark.slow
 def test_episodes_that_are_played_are_those_of_an_evaluation(experiment):
     config = experiment.config
     trained = TrainedPolicy(experiment.policy, config, 2)

@@ -28,6 +28,7 @@ from operant.trainer.policies.compiled.networks import (
     activation=st.sampled_from(ACTIVATIONS),
     seed=st.integers(0, 2**31),
 )
+@pytest.mark.slow
 def test_outputs_and_gradients_are_pytorchs(sizes, rows, activation, seed):
     torch.manual_seed(seed)
     network = make_mlp(sizes, MODULES[activation])
