@@ -24,7 +24,7 @@ def command(run: str, target: str, checkpoint: str, episodes: int, private: bool
 
     It writes the policy, its settings and a model card with the environment, the return and how to
     use it. A folder must be new, empty, or have a policy pushed before. `operant pull` makes a run
-    of it again. The Hub needs `pip install 'operant-rl[hub]'` and a login: `hf auth login`.
+    of it again. The Hub needs the extra `hub` and a login: `hf auth login`.
     """
     chosen = run_here(run)
 

@@ -7,6 +7,7 @@ import csv
 import math
 import os
 import pty
+import re
 import sys
 
 import pandas as pd
@@ -19,6 +20,7 @@ from operant.monitor.export.writing import export
 from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.shared.errors import UsageError
+from operant.shared.install_command import install_command
 from operant.shared.page.schema import Metric
 from operant.shared.rows.row_file import RowFile
 from operant.shared.runs.run_folder import create_run
@@ -270,6 +272,6 @@ def test_wrong_input_is_one_line(run):
 
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(run, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"pip install operant-rl\[parquet\]"):
+    with pytest.raises(UsageError, match=re.escape(install_command("parquet"))):
         export(run, "parquet", tmp_path / "a.parquet")
     assert not list(tmp_path.glob("*.parquet"))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...shared.errors import ConfigError
+from ...shared.install_command import install_command
 from ..spaces import (
     ANY_NUMBERS,
     ActionSpec,
@@ -46,9 +47,7 @@ def import_gymnasium(env_id: str = "") -> Any:
         import gymnasium
     except ModuleNotFoundError:
         extra = "mujoco" if MUJOCO.fullmatch(env_id) else "gymnasium"
-        raise ConfigError(
-            f"gymnasium is not installed: pip install 'operant-rl[{extra}]'"
-        ) from None
+        raise ConfigError(f"gymnasium is not installed: {install_command(extra)}") from None
     if MUJOCO.fullmatch(env_id):
         check_mujoco()
     if is_atari(env_id) and env_id not in gymnasium.registry:
@@ -56,8 +55,7 @@ def import_gymnasium(env_id: str = "") -> Any:
             gymnasium.register_envs(importlib.import_module("ale_py"))
         except ImportError:
             raise ConfigError(
-                f"env = 'gymnasium:{env_id}': ale_py is not installed: "
-                "pip install 'operant-rl[atari]'"
+                f"env = 'gymnasium:{env_id}': ale_py is not installed: {install_command('atari')}"
             ) from None
     return gymnasium
 
@@ -95,7 +93,7 @@ def why_not_made(error: BaseException) -> str:
     """What Gymnasium says, and the command that helps if MuJoCo is missing."""
     reason = first_line(error)
     if reason.startswith("MuJoCo is not installed"):
-        return "MuJoCo is not installed: pip install 'operant-rl[mujoco]'"
+        return f"MuJoCo is not installed: {install_command('mujoco')}"
     return reason
 
 

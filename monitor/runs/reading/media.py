@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ....shared.install_command import install_command
 from ....shared.runs.run_folder import Run
 from ....shared.runs.small_file import open_regular
 from ....shared.text.harmless import one_line
@@ -111,7 +112,7 @@ def content_of(file: MediaFile) -> Content:
             if ending in _TABLES:
                 return _table(opened.read(MAX_TABLE_BYTES + 1))
     except ModuleNotFoundError:
-        return "pictures and videos need packages: pip install 'operant-rl[media]'"
+        return f"pictures and videos need packages: {install_command('media')}"
     except FileNotFoundError:
         return f"{file.path.name} is gone"
     except Exception as error:  # whatever the bytes make a decoder raise

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
+from ....shared.install_command import install_command
 from ...settings.importing import import_from_here, imported
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
 from ...spaces.encoders import Part
@@ -86,7 +87,7 @@ def maker(path: str) -> Callable[[], Any]:
         # The installed library for an id: the current folder has no say in it.
         module = importlib.import_module("pettingzoo") if is_id else import_from_here(path)
     except ImportError as error:
-        missing = "; pip install 'operant-rl[pettingzoo]'" if error.name == "pettingzoo" else ""
+        missing = f"; {install_command('pettingzoo')}" if error.name == "pettingzoo" else ""
         raise ConfigError(f"{wrong}: {first_line(error)}{missing}") from None
     if is_id:
         if not hasattr(module, "parallel_registry"):

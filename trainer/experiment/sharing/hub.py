@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ....shared.errors import OperantError, UsageError
+from ....shared.install_command import install_command
 from ....shared.runs.run_folder import Run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.text.harmless import one_line
@@ -150,7 +151,7 @@ def _huggingface_hub() -> Any:
     try:
         return importlib.import_module("huggingface_hub")
     except ImportError:
-        raise UsageError(f"{PREFIX} needs huggingface_hub: pip install 'operant-rl[hub]'") from None
+        raise UsageError(f"{PREFIX} needs huggingface_hub: {install_command('hub')}") from None
 
 
 @contextmanager

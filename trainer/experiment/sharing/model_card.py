@@ -61,7 +61,7 @@ def model_card(
 
 # {algorithm} on {env}
 
-A policy trained by [operant](https://pypi.org/project/operant-rl/).
+A policy trained by operant.
 
 | | |
 |---|---|
@@ -69,8 +69,10 @@ A policy trained by [operant](https://pypi.org/project/operant-rl/).
 
 ## Use it
 
+In operant's folder; from a wheel, `pip install 'operant_rl-VERSION-py3-none-any.whl[hub]'`:
+
 ```sh
-pip install "operant-rl[hub]"
+pip install -e '.[hub]'
 operant pull {shlex.quote(source)}
 operant play --latest
 ```

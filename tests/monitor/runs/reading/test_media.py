@@ -19,6 +19,7 @@ from operant.monitor.runs.reading import media
 from operant.monitor.runs.reading.media import MediaFile, RecordedMedia, content_of
 from operant.shared.episodes.episode_file import write_moments
 from operant.shared.episodes.scene import Frame, Moment
+from operant.shared.install_command import install_command
 from operant.shared.integrations.media_folder import MediaFolder
 from operant.shared.integrations.pictures import picture_bytes, video_bytes
 from operant.shared.runs.run_folder import Run
@@ -143,7 +144,7 @@ def test_a_picture_that_cannot_be_drawn_is_one_line(run, data, why, recwarn):
 def test_without_a_package_the_line_says_what_to_install(run, monkeypatch):
     write(run, "a", picture_bytes(RED))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert content(run) == "pictures and videos need packages: pip install 'operant-rl[media]'"
+    assert content(run) == f"pictures and videos need packages: {install_command('media')}"
 
 
 def test_a_table_of_a_loop_comes_with_its_cells(run):
