@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from ..spaces import (
     starts_of,
 )
 from ..spaces.encoders import MLP, Part
-from .names import GYMNASIUM_PREFIX
+from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 
 FLOAT_BYTES = 4
 MAX_CHOICES = 1 << 20  # of a policy's actions
@@ -121,6 +123,19 @@ def known_ids() -> list[str]:
         return sorted(import_gymnasium().registry)
     except ConfigError:
         return []
+
+
+def nearest_parallel_id(name: str) -> str:
+    """`; did you mean 'pettingzoo:sisl/pursuit-v5'?` for `sisl/pursuit`, `pursuit_v4` and others
+    that are near an id of PettingZoo's parallel environments; nothing where none is.
+    """
+    with suppress(ImportError):
+        ids = getattr(importlib.import_module("pettingzoo"), "parallel_registry", ())
+        ends = {each.rpartition("/")[2]: f"'{PETTINGZOO_PREFIX}{each}'" for each in ids}
+        end = re.sub(r"_v(?=\d+$)", "-v", name.rpartition("/")[2])
+        for match in difflib.get_close_matches(end, ends, n=1, cutoff=0.7):
+            return f"; did you mean {ends[match]}?"
+    return ""
 
 
 def full_name(env: str) -> str:

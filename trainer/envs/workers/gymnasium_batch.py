@@ -27,7 +27,7 @@ from ..checking import (
     step_problem,
 )
 from ..masks import MaskedSpace, mask_method
-from ..own_envs import own_env
+from ..own_envs import not_an_env, own_env
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..space_rows import ObsRows, env_action
 from ..spaces import (
@@ -75,7 +75,7 @@ class GymnasiumSource:
         except (gymnasium.error.Error, ImportError, AttributeError, ValueError) as error:
             raise ConfigError(f"{wrong}: {why_not_made(error)}") from None
         if not isinstance(env, gymnasium.Env):
-            raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
+            raise ConfigError(f"{wrong}: {not_an_env(env, name)}")
         if preprocessing.life_loss:
             env.reset()  # which says if there are no lives
         actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)

@@ -19,7 +19,14 @@ from ..checking import EnvError, flags_problem, obs_problem, reward_problem
 from ..masks import MaskedSpace
 from ..names import PETTINGZOO_PREFIX
 from ..space_rows import ObsRows, env_action
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in, with_mask
+from ..spaces import (
+    action_spec,
+    first_line,
+    import_gymnasium,
+    nearest_parallel_id,
+    seen_in,
+    with_mask,
+)
 from .arrays import Arrays, Counters
 
 
@@ -49,7 +56,10 @@ class PettingZooSource:
         wrong = f"env = '{PETTINGZOO_PREFIX}{path}'"
         agents = list(getattr(env, "possible_agents", ()))
         if not agents:
-            raise ConfigError(f"{wrong}: it has no possible_agents, as parallel environments have")
+            other = f"; train gymnasium:{path}" if isinstance(env, gymnasium.Env) else ""
+            raise ConfigError(
+                f"{wrong}: it has no possible_agents, as parallel environments have{other}"
+            )
         spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in agents]
         for agent, (of_obs, of_actions) in zip(agents, spaces, strict=True):
             if (of_obs, of_actions) != spaces[0]:
@@ -88,12 +98,14 @@ def maker(path: str) -> Callable[[], Any]:
         module = importlib.import_module("pettingzoo") if is_id else import_from_here(path)
     except ImportError as error:
         missing = f"; {install_command('pettingzoo')}" if error.name == "pettingzoo" else ""
-        raise ConfigError(f"{wrong}: {first_line(error)}{missing}") from None
+        near = missing or nearest_parallel_id(path)
+        raise ConfigError(f"{wrong}: {first_line(error)}{near}") from None
     if is_id:
         if not hasattr(module, "parallel_registry"):
             raise ConfigError(f"{wrong}: ids need PettingZoo 1.27 or newer")
         if path not in module.parallel_registry:
-            raise ConfigError(f"{wrong}: PettingZoo lists no such parallel environment")
+            near = nearest_parallel_id(path)
+            raise ConfigError(f"{wrong}: PettingZoo lists no such parallel environment{near}")
         return lambda: module.make("parallel", path)
     if not hasattr(module, "parallel_env"):
         raise ConfigError(f"{wrong}: the module has no parallel_env")
