@@ -249,12 +249,17 @@ def aligned(num_bytes: int) -> int:
 
 def leaves(space: Any) -> Iterator[Any]:
     """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
+    return (leaf for _, leaf in named_leaves(space))
+
+
+def named_leaves(space: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """`leaves` with their keys and places, as `arms/0/camera`, below `name`."""
     spaces = getattr(space, "spaces", None)
     if spaces is None or type(space).__name__ == "OneOf":  # which has one of its spaces at a time
-        yield space
+        yield name, space
         return
-    for each in spaces.values() if isinstance(spaces, Mapping) else spaces:
-        yield from leaves(each)
+    for key, each in spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces):
+        yield from named_leaves(each, f"{name}/{key}" if name else str(key))
 
 
 def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
