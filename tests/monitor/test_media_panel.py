@@ -89,6 +89,18 @@ async def test_the_newest_picture_is_shown_and_earlier_ones_on_request(run):
         await until(pilot, shows(pilot, "step 10", "1 of 5"))
 
 
+async def test_a_caption_is_below_its_picture(run):
+    run.folder.write("images", "shot", 10, ".png", picture_bytes(np.zeros((8, 8))), "a dark room")
+    run.log(20)
+    async with app_of(run).run_test(size=SIZE) as pilot:
+        await until(pilot, shows(pilot, "step 20"))
+        await focus(pilot)
+        await pilot.press("left")
+        await until(pilot, shows(pilot, "step 10", "a dark room"))
+        await pilot.press("right")
+        await until(pilot, lambda: "a dark room" not in screen_text(pilot.app))
+
+
 async def test_the_slider_goes_where_it_is_clicked(run):
     for step in range(11):
         run.log(step)

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....shared.install_command import install_command
+from ....shared.integrations.media_folder import CAPTION, MAX_CAPTION
 from ....shared.runs.run_folder import Run
-from ....shared.runs.small_file import open_regular
+from ....shared.runs.small_file import open_regular, read_small
 from ....shared.text.harmless import one_line
 from ...render.table import Table
 
@@ -121,6 +122,16 @@ def content_of(file: MediaFile) -> Content:
     return f"{ending or 'such'} files are not drawn: {file.path}"
 
 
+def caption_of(file: MediaFile) -> str:
+    """What a loop wrote below a picture or a video, as one line; empty where it wrote nothing."""
+    path = file.path.with_name(file.path.name + CAPTION)
+    try:
+        text = read_small(path, 4 * MAX_CAPTION, path.parents[2])
+    except OSError:
+        return ""
+    return one_line(text.decode("utf-8", "replace"), MAX_CAPTION)
+
+
 def _folders_in(folder: Path, name: str = "") -> list[os.DirEntry[str]]:
     """All folders there, or that of the `name`, none of them a link."""
     try:
@@ -137,7 +148,8 @@ def _files_in(folder: Path) -> list[MediaFile]:
     with os.scandir(folder) as entries:
         for entry in itertools.islice(entries, MAX_LISTED):
             match = _FILE_NAME.fullmatch(entry.name)
-            if match and entry.is_file(follow_symlinks=False):
+            is_caption = entry.name.endswith(CAPTION)
+            if match and not is_caption and entry.is_file(follow_symlinks=False):
                 name, place, step, repeat = match.groups()
                 size = entry.stat(follow_symlinks=False).st_size
                 file = MediaFile(folder.name, name, int(step), folder / entry.name, size)
