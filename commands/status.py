@@ -31,7 +31,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     hints = hints_in_words(view) if view else []
     if as_json:
         lost_ones = {f"lost_{what}": count for what, count in lost.items()}
-        more = {"folder": str(chosen.folder)} if chosen else {}
+        more: dict[str, str | None] = {"folder": str(chosen.folder)} if chosen else {}
         more["hint"] = "; ".join(hints) or None
         print_json(status.as_json() | notes.as_json() | more | lost_ones)
         return

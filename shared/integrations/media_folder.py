@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 from ..runs.owners import make_private_folder
+from ..runs.run_folder import CAPTION, MAX_CAPTION
 from ..runs.small_file import write_whole
 
 MAX_FILE_BYTES = 16 << 20
 MAX_FOLDER_BYTES = 256 << 20
 MAX_FILES = 2000
-CAPTION, MAX_CAPTION = ".caption", 1000  # the ending of captions, and their characters
 MAX_NAME = 80  # characters, so that step and ending still fit any file system
 
 

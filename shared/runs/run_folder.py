@@ -41,6 +41,7 @@ RUN_FORMAT = 2  # of run.toml and the files beside it; 0.1 to 0.3 wrote none
 _KINDS: dict[str, type] = {"config": dict, "summary": dict, "resumed": list}
 _NAME_LETTERS, _FIRST_LETTERS = 40, 12  # of a run's name in its id; of those, from its beginning
 _TAIL_LETTERS = "abcdefghijkmnpqrstuvwxyz23456789"  # none that look alike
+CAPTION, MAX_CAPTION = ".caption", 1000  # the ending of captions in media/, and their characters
 SHARED_CODE = "code"  # the folder of a shared policy with modules of its author
 PULLED_FROM = "pulled_from"  # the key of a manifest: where a policy that was pulled comes from
 DIFF_FILE, PACKAGES_FILE = "git.diff", "packages.txt"  # what ran, see `provenance`

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ....shared.install_command import install_command
-from ....shared.integrations.media_folder import CAPTION, MAX_CAPTION
-from ....shared.runs.run_folder import Run
+from ....shared.runs.run_folder import CAPTION, MAX_CAPTION, Run
 from ....shared.runs.small_file import open_regular, read_small
 from ....shared.text.harmless import one_line
 from ...render.table import Table
