@@ -32,7 +32,7 @@ class ProgressBar:
 class RecordVideo:
     """Record a greedy episode every `every_env_steps` env steps, in `videos` of the run's folder.
 
-    Training waits meanwhile. It needs `pip install 'operant-rl[media]'`.
+    Training waits meanwhile. It needs the extra `media`.
     """
 
     def __init__(

@@ -27,6 +27,7 @@ def push(
     checkpoint: str | int = NEWEST,
     episodes: int = DEFAULT_EPISODES,
     private: bool = False,
+    with_code: bool = False,
 ) -> None:
     """Write a run's policy, its settings and a model card to the folder `target`, which is new,
     empty, or has a policy that was pushed before, or to the repository "hf:OWNER/NAME" of the
@@ -34,13 +35,18 @@ def push(
 
     The card shows the return over `episodes` greedy episodes. `checkpoint` is as in `load`. Raises
     UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
+    `with_code` adds the Python files of the modules that the run's settings name, as they are.
     """
     episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
     check_checkpoint(checkpoint)
     check_argument("private", private, bool, "True or False")
+    check_argument("with_code", with_code, bool, "True or False")
     place, folder = _place("target", target), folder_of(run)
     with told_where_it_began(folder), threads_kept():
-        hub.push(folder, place, str(checkpoint), episodes, private=private, warn=warn_on_stderr)
+        hub.push(
+            folder, place, str(checkpoint), episodes,
+            private=private, with_code=with_code, warn=warn_on_stderr,
+        )  # fmt: skip
 
 
 @short_traceback

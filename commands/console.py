@@ -39,7 +39,7 @@ def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank
     if not printed.path.exists() and not (follow and is_alive):
         raise UsageError(
             f"{chosen.id} has no console{f' of rank {rank}' if rank else ''}: what it printed was "
-            "not kept; `operant train` and operant.init(console=True) keep it"
+            "not kept; `operant train`, `operant capture` and operant.init keep it"
         )
     while follow and is_alive:
         printed.print_new()

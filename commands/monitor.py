@@ -9,6 +9,7 @@ import click
 from ..monitor.remote.host import RemoteName
 from ..monitor.session.browser import end_with_the_server, is_in_a_browser
 from ..shared.errors import UsageError, nearest
+from ..shared.install_command import install_command
 from .helpers.candidates import theme_option
 from .helpers.choosing_a_run import (
     checked_hosts,
@@ -102,7 +103,7 @@ def _serve(run: str | None, latest: bool, address: str | None, port: int | None)
     before anybody opens one.
     """
     if importlib.util.find_spec("textual_serve") is None:
-        raise UsageError("--web needs textual-serve: pip install 'operant-rl[web]'")
+        raise UsageError(f"--web needs textual-serve: {install_command('web')}")
     if (run or latest) and not (listed_host(run) or chosen_host(run, latest)):
         chosen_run(run, latest)
     from .helpers.web_monitor import serve

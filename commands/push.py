@@ -18,13 +18,19 @@ from .helpers.choosing_a_run import checkpoint_option, run_here, trust_code_opti
     "--episodes", default=DEFAULT_EPISODES, show_default=True, type=click.IntRange(1, 100_000),
     help="Greedy episodes whose return the model card shows.",
 )  # fmt: skip
+@click.option(
+    "--with-code", is_flag=True,
+    help="Add the Python files of the modules that the run's settings name, as they are.",
+)  # fmt: skip
 @click.option("--private", is_flag=True, help="Make a new repository private.")
-def command(run: str, target: str, checkpoint: str, episodes: int, private: bool) -> None:
+def command(
+    run: str, target: str, checkpoint: str, episodes: int, with_code: bool, private: bool
+) -> None:
     """Share RUN's policy as a folder, or on the Hugging Face Hub.
 
     It writes the policy, its settings and a model card with the environment, the return and how to
     use it. A folder must be new, empty, or have a policy pushed before. `operant pull` makes a run
-    of it again. The Hub needs `pip install 'operant-rl[hub]'` and a login: `hf auth login`.
+    of it again. The Hub needs the extra `hub` and a login: `hf auth login`.
     """
     chosen = run_here(run)
 
@@ -33,7 +39,9 @@ def command(run: str, target: str, checkpoint: str, episodes: int, private: bool
     from .helpers.output import print_line, warn
 
     with told_where_it_began(chosen):
-        pushed = push(chosen, target, checkpoint, episodes, private=private, warn=warn)
+        pushed = push(
+            chosen, target, checkpoint, episodes, private=private, with_code=with_code, warn=warn
+        )
     results = pushed.results
     print_line(
         f"{target}: the policy of {chosen.id}, iteration {pushed.iteration}, return "

@@ -66,11 +66,18 @@ class Listed(NamedTuple):
     metavar="STEPS",
     help="With --group-by: take the values at this env step, as 100k. Default: the newest values.",
 )
+@click.option(
+    "--sort",
+    metavar="NAME",
+    help="Print the highest value of NAME first: a column of the monitor's list, a setting or a "
+    "metric, of which the last part is enough, as learning_rate.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(
     hosts: tuple[str, ...],
     archived: bool,
     words: str | None,
+    sort: str | None,
     as_json: bool,
     group_by: str | None,
     **of_groups: str | None,
@@ -96,15 +103,15 @@ def command(
     from .helpers.status_lines import device_of
     from .helpers.tables import print_table
 
-    if group_by or hosts or words:
+    if group_by or hosts or words or sort:
         rows, troubles = _rows(checked_hosts(hosts), archived, words)
         if not rows and not as_json:
             none = "no run is archived" if archived else no_runs_text()
             print_line("no run fits the filter" if words else none)
         elif group_by:
-            _print_groups(rows, as_json, group_by, **of_groups)
+            _print_groups(rows, as_json, group_by, sort, **of_groups)
         else:
-            _print_rows(rows, as_json)
+            _print_rows(rows, as_json, sort)
         for trouble in troubles:
             warn(trouble)
         return 1 if troubles else 0
@@ -144,29 +151,38 @@ def _rows(hosts: list[str], archived: bool, words: str | None) -> tuple[list[Run
         raise UsageError(f"--filter {words}: {error}") from None
 
 
-def _print_rows(rows: list[RunRow], as_json: bool) -> None:
-    """Print the runs of this machine and of others."""
+def _print_rows(rows: list[RunRow], as_json: bool, sort: str | None) -> None:
+    """Print the runs of this machine and of others, with what they are sorted by."""
+    from ..monitor.runs.list.run_order import named_order, ordered, shown_value, value_text
+    from ..monitor.runs.list.run_values import known_names
     from .helpers.output import print_json
-    from .helpers.tables import print_table
+    from .helpers.tables import Column, print_table
 
+    order = named_order(sort, known_names(rows)) if sort and rows else "newest"
+    rows = ordered(rows, order, False)
     listed = [(row.host, Listed(row.status, row.notes, row.device)) for row in rows if row.status]
     if as_json:
         print_json([one.as_json() | {"machine": host or None} for host, one in listed])
     else:
         named = [one._replace(notes=_named(host, one.notes)) for host, one in listed]
-        print_table(columns_of(named))
+        columns, value = columns_of(named), shown_value(order)
+        values = [value_text(row, order) for row in rows if row.status] if value else []
+        print_table([columns[0], Column(value, values, ">"), *columns[1:]])
 
 
 def _print_groups(
     rows: list[RunRow],
     as_json: bool,
     group_by: str,
+    sort: str | None,
     metric: str | None,
     baseline: str | None,
     at: str | None,
 ) -> None:
     """Print statistics of groups, of a metric's newest values or of those `at` an env step."""
     from ..monitor.render.formatting import counted
+    from ..monitor.runs.list.run_order import named_order, ordered, shown_value
+    from ..monitor.runs.list.run_values import known_names
     from .helpers.group_table import group_columns, group_statistics
     from .helpers.numbers import parse_env_steps
     from .helpers.output import print_json, warn
@@ -174,6 +190,9 @@ def _print_groups(
 
     env_steps = parse_env_steps("--at", at) if at else None
     found = group_statistics(rows, group_by, metric, baseline, env_steps) if rows else []
+    order = named_order(sort, known_names(rows)) if sort and rows else "newest"
+    metrics = [shown_value(order) or RETURN]
+    found = ordered(found, order, False, lambda one: one.group.summary(metrics))
     num_behind = len(rows) - sum(len(one.group.rows) for one in found)
     if as_json:
         print_json([one.as_json() for one in found])

@@ -14,7 +14,8 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     """Show the state and the newest numbers of a run. Default: the latest run. If one phase takes
     most of the time, it also prints advice.
 
-    RUN is a run's id, its name, or any part of either that no other run has. HOST:RUN is a run on
+    RUN is a run's id, its name, or any part of either that no other run has. If several runs have
+    the name, it is the newest, and a warning says so. HOST:RUN is a run on
     another machine, over your own ssh.
     """
     from ..monitor.panels.hints import hints_in_words

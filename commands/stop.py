@@ -36,7 +36,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     from ..shared.runs.status import holder_of, read_status
     from .helpers.output import headline, print_json, print_line
 
-    chosen = chosen_run(run, latest)
+    chosen = chosen_run(run, latest, must_be_only=True)
     was_running = holder_of(chosen) is not None
     if was_running:
         stop_run(chosen)

@@ -30,7 +30,13 @@ class ConfigError(UsageError):
 
 
 class NotHereError(ConfigError):
-    """A file, folder or module that a configuration names is not there, seen from this folder."""
+    """A file, folder or module that a configuration names is not there, seen from this folder; the
+    `module`, if it is one.
+    """
+
+    def __init__(self, text: str, module: str = "") -> None:
+        super().__init__(text)
+        self.module = module
 
 
 class RunNotFoundError(UsageError):

@@ -73,9 +73,12 @@ def trained_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)  # fmt: skip
 
 
-def chosen_run(run: str | None, latest: bool, trained: bool = False) -> Run:
+def chosen_run(
+    run: str | None, latest: bool, trained: bool = False, *, must_be_only: bool = False
+) -> Run:
     """The run asked for, the latest without a word; with `trained`, the policy that comes with
-    operant for the environment `run`. Raises RunNotFoundError or UsageError.
+    operant for the environment `run`. The newest of several runs of a name, with a warning, unless
+    it `must_be_only`. Raises RunNotFoundError or UsageError.
     """
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
@@ -88,18 +91,20 @@ def chosen_run(run: str | None, latest: bool, trained: bool = False) -> Run:
 
         return shipped_policy(run)
     from ...shared.runs.find_runs import latest_run
+    from .output import warn
 
-    return run_here(run) if run else latest_run()
+    return run_here(run, warn=None if must_be_only else warn) if run else latest_run()
 
 
-def run_here(wanted: str, asked: str = "") -> Run:
+def run_here(wanted: str, asked: str = "", warn: Callable[[str], None] | None = None) -> Run:
     """The run of that name, whose folder is here, for what was `asked` of operant: by default the
-    command that is running. Raises RunNotFoundError, and UsageError for one on another machine.
+    command that is running. With `warn`, the newest of several runs of a name. Raises
+    RunNotFoundError, and UsageError for one on another machine.
     """
     from ...shared.runs.find_runs import find_run
 
     _check_is_here(wanted, asked)
-    return find_run(wanted)
+    return find_run(wanted, warn)
 
 
 def _check_is_here(wanted: str, asked: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import shutil
 import signal
@@ -126,10 +125,9 @@ def command(
     enqueue NAME KEY=VALUE ...` adds values to try next. Ctrl-C, or `operant sweep stop NAME`, saves
     checkpoints, and --resume NAME continues, also after a kill or a crash.
     """  # fmt: skip
-    if importlib.util.find_spec("optuna") is None:
-        from .definition import MISSING
+    from .definition import check_optuna
 
-        raise UsageError(MISSING)
+    check_optuna()
     name = ""
     try:
         if resume is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...shared.errors import RunFolderError, UsageError, nearest
+from ...shared.install_command import install_command
 from ...shared.runs.sweep_folder import Sweep
 from ...shared.runs.sweep_table import SweepObjective
 from .parameters import Parameter, Value, check_parameters
@@ -16,11 +18,16 @@ from .parameters import Parameter, Value, check_parameters
 if TYPE_CHECKING:
     from ...trainer.config import TrainConfig
 
-MISSING = "`operant sweep` needs Optuna: pip install 'operant-rl[sweep]'"
 SECONDS = "seconds"  # an objective that no run publishes
 EVALUATION = "evaluation/return"
 NUM_MARKS = 20  # points of a run at which trials are compared
 MAX_DEFINITION_BYTES = 1 << 20
+
+
+def check_optuna() -> None:
+    """Raises UsageError if Optuna is not installed."""
+    if importlib.util.find_spec("optuna") is None:
+        raise UsageError(f"`operant sweep` needs Optuna: {install_command('sweep')}")
 
 
 @dataclass(frozen=True)

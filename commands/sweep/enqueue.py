@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,10 +28,9 @@ def command(name: str, values: tuple[str, ...]) -> None:
     """
     from ...shared.runs.sweep_folder import find_sweep
     from ..helpers.output import print_line
-    from .definition import MISSING, read_definition
+    from .definition import check_optuna, read_definition
 
-    if importlib.util.find_spec("optuna") is None:
-        raise UsageError(MISSING)
+    check_optuna()
     sweep = find_sweep(name)
     definition = read_definition(sweep)
     suggestion = checked_suggestion(values, definition)

@@ -162,6 +162,8 @@ def suggestion_of(texts: Iterable[str], parameters: Sequence[Parameter]) -> dict
         key, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not value:
             raise UsageError(f"'{text}': write key=value, as in {parameters[0].key}=...")
+        ends = [name for name in known if name.endswith(f".{key}")]
+        key = ends[0] if len(ends) == 1 else key
         if key not in known:
             hint = nearest(key, known) or f"; it varies {', '.join(known)}"
             raise UsageError(f"{key} is not a parameter of this sweep{hint}")

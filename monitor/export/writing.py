@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...shared import Metric, OperantError, UsageError
+from ...shared.install_command import install_command
 from ...shared.page.layout import NEVER_BITS
 from ...shared.rows.rows import RowBatch
 from ...shared.runs.run_folder import Run
@@ -43,7 +44,7 @@ def export(run: Run, to: str, output: Path, *, spread: bool = False) -> Exported
         _writers()[to](rows, output)
     except ImportError as error:
         raise UsageError(
-            f"--to {to} needs {EXTRAS.get(to, error.name)}: `pip install operant-rl[{to}]`"
+            f"--to {to} needs {EXTRAS.get(to, error.name)}: `{install_command(to)}`"
         ) from None
     except OSError as error:
         raise OperantError(f"cannot write {output}: {error.strerror or error}") from None

@@ -12,12 +12,12 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from ...shared.install_command import install_command
 from ...shared.runs.recorder_process import SWITCH
 from .message import Message
 from .settings import AlertSettings
 
 COMMAND_TIMEOUT_S = 60.0
-MISSING = "urls need apprise: pip install 'operant-rl[notify]'"
 # How the recorder itself was started. `train --resume --trust-code` is meant for that run alone,
 # not for what a command calls.
 RECORDERS_OWN = (SWITCH, "OPENBLAS_NUM_THREADS", "OPERANT_TRUST_CODE")
@@ -37,7 +37,7 @@ def _send_to_urls(urls: tuple[str, ...], message: Message) -> list[str]:
     try:
         import apprise
     except ImportError:
-        return [MISSING]
+        return [f"urls need apprise: {install_command('notify')}"]
     logger = logging.getLogger("apprise")  # its lines hold the addresses
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...shared.episodes.scene import Episodes, Frame, Moment
 from ...shared.errors import UsageError
+from ...shared.install_command import install_command
 from ..render.palette import THEMES, make_styles
 from .projection import MARGIN, Film, Shot
 
@@ -67,8 +68,7 @@ def writer_for(path: Path) -> Callable[[Path, Film], None]:
         from .rastering import write_gif, write_mp4
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"GIF and MP4 need {error.name}, which is not installed: "
-            "pip install 'operant-rl[media]'"
+            f"GIF and MP4 need {error.name}, which is not installed: {install_command('media')}"
         ) from None
     return write_gif if ending == ".gif" else write_mp4
 

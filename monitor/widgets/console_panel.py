@@ -42,7 +42,7 @@ class ConsolePanel(ScrollingPane):
             super().__init__()
             self.event = event
 
-    excuse = "nothing printed, or not kept: operant.init(console=True) keeps it"
+    excuse = "nothing printed, or not kept"
 
     def __init__(self) -> None:
         super().__init__(id="console")

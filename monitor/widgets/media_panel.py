@@ -19,7 +19,7 @@ from ..render.formatting import counted, format_count
 from ..render.half_blocks import Pixels, draw_frame
 from ..render.lines import Line, boxed, fit, fit_middle
 from ..render.table import Table, order_of, table_lines
-from ..runs.reading.media import MediaFile, content_of
+from ..runs.reading.media import MediaFile, caption_of, content_of
 from ..runs.reading.run_view import RunView
 from .pane import Pane
 from .time_slider import share_at, slider_line
@@ -54,9 +54,9 @@ class MediaPanel(Pane):
     class Loaded(Message):
         """A file was read."""
 
-        def __init__(self, file: MediaFile, content: Content) -> None:
+        def __init__(self, file: MediaFile, content: Content, caption: str) -> None:
             super().__init__()
-            self.file, self.content = file, content
+            self.file, self.content, self.caption = file, content, caption
 
     def __init__(self) -> None:
         super().__init__(id="media")
@@ -67,6 +67,7 @@ class MediaPanel(Pane):
         self._loading: MediaFile | None = None
         self._loaded: MediaFile | None = None
         self._content: Content = ""
+        self._caption = ""
         self._player: Player | None = None  # of an episode
         self._sorted_by: tuple[int, bool] | None = None  # a column, and whether it falls
         self._order: list[int] = []  # of a table's rows
@@ -151,6 +152,7 @@ class MediaPanel(Pane):
         if self._loaded is None or self._loaded[:2] != message.file[:2]:  # another kind or name
             self._top = 0
         self._loading, self._loaded, self._content = None, message.file, message.content
+        self._caption = message.caption
         self._sort()
         self._show_graphics()
         self._player = None
@@ -203,7 +205,10 @@ class MediaPanel(Pane):
         if self._player:
             return self._episode(self._player, width, rows)
         assert isinstance(self._content, np.ndarray)
-        return self._picture(self._content, width, rows)
+        if not self._caption or rows < 2:
+            return self._picture(self._content, width, rows)
+        below: Line = [(fit(self._caption, width), "text")]
+        return [*self._picture(self._content, width, rows - 1), below]
 
     def _episode(self, player: Player, width: int, rows: int) -> list[Line]:
         from ...shared.episodes.scene import Frame
@@ -239,7 +244,9 @@ class MediaPanel(Pane):
             if graphics:
                 from PIL import Image
 
-                self.mount(Container(graphics(Image.fromarray(self._content))))
+                room = Container(graphics(Image.fromarray(self._content)))
+                room.set_class(bool(self._caption), "-above-caption")
+                self.mount(room)
 
     def _around_slider(self, file: MediaFile) -> tuple[str, str]:
         files = self._of_name()
@@ -252,7 +259,7 @@ class MediaPanel(Pane):
         """
 
         def read() -> None:
-            self.post_message(self.Loaded(file, content_of(file)))
+            self.post_message(self.Loaded(file, content_of(file), caption_of(file)))
 
         if file != self._loaded and self._loading is None:
             self._loading = file

@@ -20,8 +20,8 @@ from .pictures import array_of, picture_bytes, video_bytes
 
 NO_VALUES = "no finite values"
 
-# Writes one file: what it shows, its ending, its bytes.
-WriteFile = Callable[[str, str, bytes], Any]
+# Writes one file: what it shows, its ending, its bytes, its caption.
+WriteFile = Callable[[str, str, bytes, str], Any]
 
 
 class Media:
@@ -30,8 +30,11 @@ class Media:
     kind = "files"
     ending = ".bin"
     may_be_path = True
+    caption_at = 0  # its place among wandb's positional arguments after the data
 
-    def __init__(self, data: Any = None, *_: Any, caption: Any = None, **keywords: Any) -> None:
+    def __init__(self, data: Any = None, *more: Any, caption: Any = None, **keywords: Any) -> None:
+        if caption is None and len(more) > self.caption_at:
+            caption = more[self.caption_at]
         self.data, self.caption = data, caption
         self.keywords = keywords
 
@@ -45,16 +48,18 @@ class Media:
 
     def write(self, name: str, write_file: WriteFile) -> None:
         """Write the files. Raises ValueError or OSError for what cannot be one."""
+        caption = "" if self.caption is None else text_of(self.caption)
         if self.may_be_path and is_path(self.data):
-            write_file(name, Path(self.data).suffix, file_bytes(self.data))
+            write_file(name, Path(self.data).suffix, file_bytes(self.data), caption)
         elif hasattr(self.data, "read"):
             content = self.data.read(MAX_FILE_BYTES + 1)
             ending = Path(str(getattr(self.data, "name", ""))).suffix or self.ending
-            write_file(name, ending, content.encode() if isinstance(content, str) else content)
+            content = content.encode() if isinstance(content, str) else content
+            write_file(name, ending, content, caption)
         elif isinstance(self.data, bytes):
-            write_file(name, self.ending, self.data)
+            write_file(name, self.ending, self.data, caption)
         else:
-            write_file(name, *self.encoded())
+            write_file(name, *self.encoded(), caption)
 
     def encoded(self) -> tuple[str, bytes]:
         """Ending and bytes of data that is neither a path nor a file."""
@@ -65,10 +70,16 @@ class Image(Media):
     """A picture: a path, an array or tensor, a PIL image or a matplotlib figure."""
 
     kind, ending = "images", ".png"
+    caption_at = 1
+
+    def __init__(self, data: Any = None, *more: Any, **keywords: Any) -> None:
+        super().__init__(data, *more, **keywords)
+        if isinstance(data, Image):
+            self.data = data.data
+            self.caption = data.caption if self.caption is None else self.caption
 
     def encoded(self) -> tuple[str, bytes]:
-        picture = self.data.data if isinstance(self.data, Image) else self.data
-        return ".png", picture_bytes(picture, self.keywords.get("channels_first"))
+        return ".png", picture_bytes(self.data, self.keywords.get("channels_first"))
 
 
 class Video(Media):
@@ -178,7 +189,7 @@ class Table(Media):
             writer.writerow([_cell(f"{name}.{number}", cell, write_file) for cell in row])
             if text.tell() > MAX_FILE_BYTES:
                 raise ValueError(f"{len(self.data)} rows are more than {MAX_FILE_BYTES >> 20} MiB")
-        write_file(name, ".csv", text.getvalue().encode("utf-8", "replace"))
+        write_file(name, ".csv", text.getvalue().encode("utf-8", "replace"), "")
 
 
 class KeptObjects:
@@ -214,8 +225,10 @@ class KeptObjects:
                 self._warn(f"keep {name}", f"'{name}' is not kept: {error}")
         return numbers
 
-    def _write(self, kind: str, step: int, name: str, ending: str, content: bytes) -> Path:
-        return self._media.write(kind, name, step, ending, content)
+    def _write(
+        self, kind: str, step: int, name: str, ending: str, content: bytes, caption: str
+    ) -> Path:
+        return self._media.write(kind, name, step, ending, content, caption)
 
     def _distribution(self, name: str, value: Any) -> dict[str, float]:
         """The quantiles of an array, a tensor or a list of numbers."""

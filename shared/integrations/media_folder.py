@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 from ..runs.owners import make_private_folder
+from ..runs.run_folder import CAPTION, MAX_CAPTION
+from ..runs.small_file import write_whole
 
 MAX_FILE_BYTES = 16 << 20
 MAX_FOLDER_BYTES = 256 << 20
@@ -28,8 +30,11 @@ class MediaFolder:
         self._num_files: int | None = None
         self._num_bytes = 0
 
-    def write(self, kind: str, name: str, step: int, ending: str, content: bytes) -> Path:
+    def write(
+        self, kind: str, name: str, step: int, ending: str, content: bytes, caption: str = ""
+    ) -> Path:
         """Write `media/<kind>/<name>-<step><ending>`; a second one of the step is `...-<step>.1`.
+        A caption is a file beside it, with the ending `.caption` after that.
 
         Raises NoRoomForMediaError beyond a limit, OSError for a disk.
         """
@@ -46,6 +51,9 @@ class MediaFolder:
             except FileExistsError:
                 continue
             with open(descriptor, "wb") as file:
+                if caption:
+                    text = caption[:MAX_CAPTION].encode("utf-8", "replace")
+                    write_whole(Path(f"{path}{CAPTION}"), text, outlives_power_cut=False)
                 file.write(content)
             self._num_files = (self._num_files or 0) + 1
             self._num_bytes += len(content)
@@ -54,7 +62,8 @@ class MediaFolder:
 
     def _check(self, num_bytes: int) -> None:
         if self._num_files is None:
-            sizes = [path.stat().st_size for path in self._folder.rglob("*") if path.is_file()]
+            files = [path for path in self._folder.rglob("*") if path.is_file()]
+            sizes = [path.stat().st_size for path in files if path.suffix != CAPTION]
             self._num_files, self._num_bytes = len(sizes), sum(sizes)
         if num_bytes > MAX_FILE_BYTES:
             raise NoRoomForMediaError(

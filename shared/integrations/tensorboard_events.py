@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import UsageError
+from ..install_command import install_command
 from .accepted import say_once
 from .capture_hook.sitecustomize import when_imported
 from .current_run import open_run
@@ -103,7 +104,7 @@ def event_class() -> Any:
         with suppress(ImportError):
             importlib.import_module(hyperparameters)
             return importlib.import_module(event).Event
-    raise UsageError("TensorBoard's events are read with `pip install operant-rl[tensorboard]`")
+    raise UsageError(f"TensorBoard's events are read with `{install_command('tensorboard')}`")
 
 
 def _value_of(summary: Any, plugin: str) -> Any:

@@ -9,7 +9,7 @@ import importlib
 import importlib.metadata
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from ..errors import OperantError
@@ -24,6 +24,7 @@ _NAMES: dict[str, Any] = {
     "Artifact": Artifact,
     "Histogram": Histogram,
     "Image": Image,
+    "Settings": SimpleNamespace,
     "Table": Table,
     "Video": Video,
     "log_artifact": of_current("log_artifact"),

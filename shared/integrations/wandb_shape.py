@@ -5,6 +5,7 @@ plain script. What differs, and what is accepted without effect: `docs/your-own-
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -96,7 +97,7 @@ def init(
     notes: str | None = None,
     publish_interval_s: float = UNKNOWN_INTERVAL_S,
     max_metrics: int = DEFAULT_MAX_METRICS,
-    console: bool = False,
+    console: bool | None = None,
     **accepted: Any,
 ) -> LoggedRun:
     """Begin a run, which `operant runs`, `status`, `monitor` and `stop` then know.
@@ -106,8 +107,9 @@ def init(
     a run is open it is returned, unless `reinit` is "finish_previous" or "create_new". `id` with
     `resume="allow"` goes on with the run of that id, if there is one. A loop that publishes at
     least every `publish_interval_s` is called stalled when it does not. The page has room for
-    `max_metrics` names. With `console` the run keeps what this process prints. mode="disabled"
-    keeps nothing; so do WANDB_MODE=disabled and WANDB_DISABLED=true, and WANDB_PROJECT, WANDB_NAME
+    `max_metrics` names. The run keeps what this process prints, unless `console` is False,
+    WANDB_CONSOLE=off, or the process has a run that is open already. mode="disabled" keeps nothing;
+    so do WANDB_MODE=disabled and WANDB_DISABLED=true, and WANDB_PROJECT, WANDB_NAME
     and the like say what no argument says.
 
     Raises UsageError for an id that cannot be resumed as asked; anything else that is
@@ -138,7 +140,7 @@ def init(
             resume=_resume(resume),
             publish_interval_s=publish_interval_s,
             max_metrics=max_metrics,
-            console=console,
+            console=_keeps_console(console, accepted.get("settings")),
         )
         begun = None
         if _is_disabled(mode):
@@ -152,6 +154,17 @@ def init(
 
         follow()
     return begun
+
+
+def _keeps_console(console: bool | None, settings: Any) -> bool:
+    """`console` as given, else as wandb's settings and environment say; by default the first run of
+    a process keeps it, except in a notebook, which prints elsewhere.
+    """
+    if console is not None:
+        return console
+    known = settings if isinstance(settings, Mapping) else getattr(settings, "__dict__", {})
+    said = known.get("console") or os.environ.get("WANDB_CONSOLE")
+    return said != "off" and open_run() is None and "ipykernel" not in sys.modules
 
 
 def _by_position(positional: Sequence[Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from ..errors import RunFolderError, RunNotFoundError, UsageError, nearest
@@ -11,6 +11,8 @@ from ..page.page_file import page_folder, place_of_live_page
 from .owners import open_folder, this_user
 from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
 from .run_notes import MANIFEST_FILE
+
+Warn = Callable[[str], None]
 
 
 def list_runs() -> list[Run]:
@@ -69,19 +71,20 @@ def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
                 yield place
 
 
-def find_run(wanted: str) -> Run:
+def find_run(wanted: str, warn: Warn | None = None) -> Run:
     """The run that `wanted` names, see `run_called`. Raises RunFolderError for a run of a version
     whose files this one does not read.
     """
-    run = run_called(wanted)
+    run = run_called(wanted, warn)
     if made_by := run.made_by():
         raise RunFolderError(f"{run.id} was {made_by}")
     return run
 
 
-def run_called(wanted: str) -> Run:
+def run_called(wanted: str, warn: Warn | None = None) -> Run:
     """The run, of any version, that `wanted` names: an id, a name that people gave a run, then or
-    later, or a part of either that no other run has.
+    later, or a part of either that no other run has. With `warn`, which gets a line about it, the
+    newest of several runs of one name.
 
     Raises RunNotFoundError, which names those that come near.
     """
@@ -107,8 +110,12 @@ def run_called(wanted: str) -> Run:
         raise RunNotFoundError(
             f"no run is called '{wanted}'; the newest is {runs[0].id}{elsewhere}{near}"
         )
+    newest = matches[0]
     few = ", ".join(run.id for run in matches[:4]) + (", ..." if len(matches) > 4 else "")
-    end = matches[0].id.rpartition("-")[2]
+    end = newest.id.rpartition("-")[2]
+    if warn and wanted in (names[newest], name_in(newest.id), newest.manifest().get("name")):
+        warn(f"{len(matches)} runs are called '{wanted}': {few}; this is the newest")
+        return newest
     raise RunNotFoundError(
         f"'{wanted}' matches {len(matches)} runs: {few}; give a whole id, or its end, as '{end}'"
     )

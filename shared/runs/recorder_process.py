@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..install_command import install_command
 from ..processes.python_program import python_program
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def lacking(sink: str) -> str | None:
     """Why `sink` cannot be used here, in one line; None when its package is installed."""
     if importlib.util.find_spec(SINK_PACKAGES[sink]):
         return None
-    return f"{sink} is not installed here; `pip install operant-rl[{sink}]` brings it"
+    return f"{sink} is not installed here; `{install_command(sink)}` brings it"
 
 
 def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], None]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -111,6 +112,34 @@ def test_a_card_says_which_code_of_a_script_the_policy_needs(tmp_path, line):
     operant.push(run, tmp_path / "policy", episodes=1)
     card = (tmp_path / "policy" / "README.md").read_text()
     assert "which a script of its author defines: define it too, and pass it to `operant.l" in card
+
+
+def test_code_that_is_pushed_comes_with_the_policy_and_a_later_push_takes_it_away(
+    tmp_path, monkeypatch
+):
+    project, reader = tmp_path / "project", tmp_path / "reader"
+    project.mkdir()
+    reader.mkdir()
+    source = (Path(__file__).parents[1] / "support" / "hosted_envs.py").read_text()
+    (project / "counts_to_share.py").write_text(source)
+    monkeypatch.chdir(project)
+    run = operant.train("gymnasium:counts_to_share:make_count", total_env_steps=64, **SMALL)
+    operant.push(run, tmp_path / "policy", episodes=1, with_code=True)
+    assert "begins in `code/counts_to_share.py`" in (tmp_path / "policy" / "README.md").read_text()
+    pulled = operant.pull(tmp_path / "policy")
+    assert (pulled.folder / "code" / "counts_to_share.py").read_text() == source
+    operant.push(run, tmp_path / "policy", episodes=1)
+    assert not (tmp_path / "policy" / "code").exists()
+    assert "ask its author for it" in (tmp_path / "policy" / "README.md").read_text()
+    monkeypatch.chdir(reader)
+    monkeypatch.delitem(sys.modules, "counts_to_share")
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(project)])
+    with pytest.raises(
+        operant.ConfigError, match=r"it came with the policy: read .*counts_to_share"
+    ):
+        operant.load(pulled)
+    with pytest.raises(operant.ConfigError, match=r"ask the author .* for counts_to_share\.py"):
+        operant.load(tmp_path / "policy")
 
 
 def test_a_card_has_the_name_of_any_folder_as_shells_and_python_have_it(run, tmp_path):

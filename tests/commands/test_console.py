@@ -17,7 +17,7 @@ from operant.shared.runs.status import read_status
 
 LOOP = """
 import operant, sys
-with operant.init(name="mine", console=True) as run:
+with operant.init(name="mine") as run:
     for i in range(3):
         print("step", i)
         operant.log({"loss": 1.0}, step=i)
@@ -59,7 +59,7 @@ def test_a_loop_of_ones_own_has_a_console_where_it_asks_for_one():
     assert operant("console", "--lines", "2").stdout == "".join(
         printed.stdout.splitlines(keepends=True)[-2:]
     )
-    python("-c", LOOP.replace(", console=True", ""))
+    python("-c", LOOP.replace('"mine"', '"mine", console=False'))
     assert "has no console: what it printed was not kept" in error_line("console")
 
 

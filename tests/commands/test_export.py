@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 
 import pandas as pd
 import pyarrow.parquet
@@ -15,6 +16,7 @@ from operant.monitor.export.writing import export
 from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.shared.errors import UsageError
+from operant.shared.install_command import install_command
 from operant.shared.rows.row_file import RowFile
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -203,6 +205,6 @@ def test_wrong_input_is_one_line(run):
 
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(run, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"pip install operant-rl\[parquet\]"):
+    with pytest.raises(UsageError, match=re.escape(install_command("parquet"))):
         export(run, "parquet", tmp_path / "a.parquet")
     assert not list(tmp_path.glob("*.parquet"))

@@ -114,9 +114,13 @@ def test_without_runs_each_command_says_how_to_start_one():
 
 
 def test_unknown_and_ambiguous_runs_are_one_line(finished_run):
-    create_run("test", {})[1].release()
+    newest, lock = create_run("test", {})
+    lock.release()
     assert "no run is called 'nonsense'" in error_line("status", "nonsense")
-    assert "matches 2 runs" in error_line("status", "test")
+    assert "matches 2 runs" in error_line("stop", "test")
+    looked = operant("status", "test", "--json")
+    assert json.loads(looked.stdout)["run"] == newest.id
+    assert looked.stderr.startswith(f"operant: warning: 2 runs are called 'test': {newest.id}, ")
     assert "--latest" in error_line("status", finished_run.id, "--latest")
 
 

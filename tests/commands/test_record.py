@@ -14,6 +14,7 @@ from kept_rows import kept_rows
 from recorded import kill_recorder, publishes, recorder_pid
 from waiting import wait_for
 
+from operant.shared.install_command import install_command
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.recorder_process import RecorderSettings
 from operant.shared.runs.run_folder import create_run
@@ -117,7 +118,7 @@ def test_a_recorder_that_cannot_be_started_is_a_warning(monkeypatch):
     session.metrics.publish({"a": 1.0})
     assert read_status(run).metrics == {"a": 1.0}
     session.close("finished", 0)
-    assert "pip install operant-rl[wandb]" in warnings[0]
+    assert install_command("wandb") in warnings[0]
     assert "no recorder: [Errno 11] no processes" in warnings[1]
 
 

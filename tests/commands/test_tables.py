@@ -12,7 +12,7 @@ import termios
 from fcntl import ioctl
 
 import pytest
-from command_line import operant
+from command_line import error_line, operant
 
 from operant.commands.helpers.tables import Column, table_lines
 from operant.shared.page.schema import Metric
@@ -137,3 +137,25 @@ def test_status_is_one_aligned_table_with_units(runs):
     assert table["speed/x"].split() == ["1.000", "frames/s"]
     values = {line.index(line.split(maxsplit=1)[1]) for line in lines if "/" in line.split()[0]}
     assert len(values) == 1  # all begin in one column
+
+
+def test_runs_are_sorted_by_a_setting_of_which_the_last_part_is_enough():
+    for rate in (1e-4, 1e-2, 1e-3):
+        config = {"env": "cart_pole", "ppo": {"learning_rate": rate}, "a": {"x": 1}, "b": {"x": 2}}
+        run, lock = create_run("rates", {"config": config})
+        session = RunSession(run, lock, publish_interval_s=1, recorder=None)
+        session.metrics.publish({"optimizer/learning_rate": 1.0 - rate})
+        session.close("finished", 0)
+    lines = operant("runs", "--sort", "learning_rate").stdout.splitlines()
+    assert lines[0].split()[:2] == ["run", "ppo.learning_rate"]
+    assert [float(line.split()[1]) for line in lines[1:]] == [1e-2, 1e-3, 1e-4]
+    by_metric = operant("runs", "--sort", "optimizer/learning_rate").stdout
+    values = [line.split()[1] for line in by_metric.splitlines()[1:]]
+    assert values == ["0.9999", "0.9990", "0.9900"]
+    grouped = operant("runs", "--group-by", "learning_rate", "--sort", "learning_rate").stdout
+    assert [line.split()[0] for line in grouped.splitlines()[1:]] == [
+        "ppo.learning_rate=0.01", "ppo.learning_rate=0.001", "ppo.learning_rate=0.0001",
+    ]  # fmt: skip
+    assert "--sort x: write one of a.x, b.x" in error_line("runs", "--sort", "x")
+    near = "no run has it; did you mean 'learning_rate'?"
+    assert near in error_line("runs", "--sort", "learnin_rate")

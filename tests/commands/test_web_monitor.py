@@ -21,6 +21,7 @@ from browser import MISSING, opened
 from command_line import error_line
 from waiting import wait_for
 
+from operant.shared.install_command import install_command
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
@@ -283,4 +284,4 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch):
         "importlib.util.find_spec",
         lambda name, package=None: None if name == "textual_serve" else find(name, package),
     )
-    assert "pip install 'operant-rl[web]'" in error_line("monitor", "--web")
+    assert install_command("web") in error_line("monitor", "--web")

@@ -94,6 +94,18 @@ async def test_the_newest_picture_is_shown_and_earlier_ones_on_request(run):
         await until(pilot, shows(pilot, "1 of 5"))
 
 
+async def test_a_caption_is_below_its_picture(run):
+    run.folder.write("images", "shot", 10, ".png", picture_bytes(np.zeros((8, 8))), "a dark room")
+    run.log(20)
+    async with app_of(run).run_test(size=SIZE) as pilot:
+        await until(pilot, shows(pilot, "step 20"))
+        await focus(pilot)
+        await pilot.press("left")
+        await until(pilot, shows(pilot, "step 10", "a dark room"))
+        await pilot.press("right")
+        await until(pilot, lambda: "a dark room" not in screen_text(pilot.app))
+
+
 async def test_every_name_has_its_turn_and_a_table_is_sorted_and_scrolled(run):
     run.folder.write("audio", "voice", 1, ".wav", b"x")
     run.folder.write("tables", "scores", 1, ".csv", SCORES)

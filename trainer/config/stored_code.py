@@ -88,14 +88,16 @@ def trusts_all_code() -> bool:
 
 
 def _check(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str, Any]) -> None:
-    shown, module = one_line(code, SHOWN), _module(code)
+    shown, module = one_line(code, SHOWN), module_of(code)
     if module:
         check_module(module)
         places = places_of(module)
         if not places:
             path = one_line(code.partition(":")[2], SHOWN)
             missing = one_line(module, SHOWN)
-            raise NotHereError(f"'{path}': no module is called '{missing}', here or installed")
+            raise NotHereError(
+                f"'{path}': no module is called '{missing}', here or installed", module=missing
+            )
         what = f"{one_line(module, SHOWN)} ({one_line(places[-1], SHOWN)})"
     else:
         places = [code.partition(":")[2]]
@@ -155,8 +157,8 @@ def _owner(folder: Path) -> dict[str, Any]:
     }
 
 
-def _module(code: str) -> str:
-    """The module that `code` names; empty for a file."""
+def module_of(code: str) -> str:
+    """The module that one of `named_code` names; empty for a file."""
     library, _, rest = code.partition(":")
     if library == "mettagrid" and rest.endswith(".json"):
         return ""

@@ -65,12 +65,13 @@ def nearest_env(name: str, known: Iterable[str], most: int = 1) -> str:
     with a capital. An id without its version, which Gymnasium takes as well, is answered with the
     prefix.
     """
-    from ..envs.spaces import is_id, known_ids, knows_id  # which import Gymnasium
+    from ..envs.spaces import is_id, known_ids, knows_id, nearest_parallel_id  # import Gymnasium
 
     if knows_id(name):
         return f"; did you mean '{GYMNASIUM_PREFIX}{name}'?"
     is_like_one = is_id(name) or name[:1].isupper()
-    return nearest(name, [*known, *(known_ids() if is_like_one else ())], most)
+    near = nearest(name, [*known, *(known_ids() if is_like_one else ())], most)
+    return near or (nearest_parallel_id(name) if "/" in name else "")
 
 
 def no_such_env(env: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...shared.install_command import install_command
 from ..spaces import choices_of, mask_size
 from ..spaces.encoders import MLP
 from . import host_of, preprocessing_of, spec_of
@@ -54,7 +55,7 @@ def _of_stepping(config: TrainConfig) -> Iterator[str]:
     if host_of(config) != "mjbatch":
         from .mujoco.host import can_host  # imports PyTorch
 
-        why = "pip install 'operant-rl[mujoco]'"
+        why = install_command("mujoco")
         if can_host(env_id):
             why = "leave [workers] and [preprocessing] at their defaults"
         yield f"{env_id} is stepped without mjbatch, which would be faster: {why}"

@@ -39,9 +39,9 @@ def check_own(make: MakeEnv) -> None:
     name = name_of(make)
     env = _called(name, "making it", make)
     if not isinstance(env, gymnasium.Env):
-        raise ConfigError(
-            f"env {name}: calling it gives a {type(env).__name__}, expected a gymnasium.Env"
-        )
+        module = getattr(make, "__module__", "__main__")
+        path = f"module:{name}, from a module" if module == "__main__" else f"{module}:{name}"
+        raise ConfigError(f"env {name}: {not_an_env(env, path)}")
     try:
         for space in ("observation_space", "action_space"):
             if not isinstance(getattr(env, space, None), gymnasium.spaces.Space):
@@ -67,6 +67,13 @@ def check_own(make: MakeEnv) -> None:
             env.close()
         raise
     _called(name, "close", env.close)
+
+
+def not_an_env(made: Any, path: str) -> str:
+    """The error about what calling `path` gives instead of a gymnasium.Env."""
+    is_parallel = hasattr(made, "possible_agents")
+    instead = f"; train its agents as pettingzoo:{path}" if is_parallel else ""
+    return f"calling it gives a {type(made).__name__}, expected a gymnasium.Env{instead}"
 
 
 def _called(name: str, method: str, call: Callable[[], Any]) -> Any:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ...shared.errors import ConfigError
+from ...shared.install_command import install_command
 from ..spaces import (
     ANY_NUMBERS,
     ActionSpec,
@@ -23,7 +26,7 @@ from ..spaces import (
     starts_of,
 )
 from ..spaces.encoders import MLP, Part
-from .names import GYMNASIUM_PREFIX
+from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
 
 FLOAT_BYTES = 4
 MAX_CHOICES = 1 << 20  # of a policy's actions
@@ -47,9 +50,7 @@ def import_gymnasium(env_id: str = "") -> Any:
         import gymnasium
     except ModuleNotFoundError:
         extra = "mujoco" if MUJOCO.fullmatch(env_id) else "gymnasium"
-        raise ConfigError(
-            f"gymnasium is not installed: pip install 'operant-rl[{extra}]'"
-        ) from None
+        raise ConfigError(f"gymnasium is not installed: {install_command(extra)}") from None
     if MUJOCO.fullmatch(env_id):
         check_mujoco()
     if is_atari(env_id) and env_id not in gymnasium.registry:
@@ -57,8 +58,7 @@ def import_gymnasium(env_id: str = "") -> Any:
             gymnasium.register_envs(importlib.import_module("ale_py"))
         except ImportError:
             raise ConfigError(
-                f"env = 'gymnasium:{env_id}': ale_py is not installed: "
-                "pip install 'operant-rl[atari]'"
+                f"env = 'gymnasium:{env_id}': ale_py is not installed: {install_command('atari')}"
             ) from None
     return gymnasium
 
@@ -96,7 +96,7 @@ def why_not_made(error: BaseException) -> str:
     """What Gymnasium says, and the command that helps if MuJoCo is missing."""
     reason = first_line(error)
     if reason.startswith("MuJoCo is not installed"):
-        return "MuJoCo is not installed: pip install 'operant-rl[mujoco]'"
+        return f"MuJoCo is not installed: {install_command('mujoco')}"
     return reason
 
 
@@ -124,6 +124,19 @@ def known_ids() -> list[str]:
         return sorted(import_gymnasium().registry)
     except ConfigError:
         return []
+
+
+def nearest_parallel_id(name: str) -> str:
+    """`; did you mean 'pettingzoo:sisl/pursuit-v5'?` for `sisl/pursuit`, `pursuit_v4` and others
+    that are near an id of PettingZoo's parallel environments; nothing where none is.
+    """
+    with suppress(ImportError):
+        ids = getattr(importlib.import_module("pettingzoo"), "parallel_registry", ())
+        ends = {each.rpartition("/")[2]: f"'{PETTINGZOO_PREFIX}{each}'" for each in ids}
+        end = re.sub(r"_v(?=\d+$)", "-v", name.rpartition("/")[2])
+        for match in difflib.get_close_matches(end, ends, n=1, cutoff=0.7):
+            return f"; did you mean {ends[match]}?"
+    return ""
 
 
 def full_name(env: str) -> str:
@@ -239,17 +252,17 @@ def aligned(num_bytes: int) -> int:
 
 def leaves(space: Any) -> Iterator[Any]:
     """The spaces in a dictionary or a tuple, and in those in it; or `space` itself."""
-    return (each for _, each in named_leaves(space))
+    return (leaf for _, leaf in named_leaves(space))
 
 
-def named_leaves(space: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """The `leaves`, each with where it is, such as `['arm'][0]`."""
+def named_leaves(space: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """`leaves` with their keys and places, as `arms/0/camera`, below `name`."""
     spaces = getattr(space, "spaces", None)
     if spaces is None or type(space).__name__ == "OneOf":  # which has one of its spaces at a time
-        yield key, space
+        yield name, space
         return
-    for name, each in spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces):
-        yield from named_leaves(each, f"{key}[{name!r}]")
+    for key, each in spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces):
+        yield from named_leaves(each, f"{name}/{key}" if name else str(key))
 
 
 def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:

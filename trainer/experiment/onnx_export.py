@@ -11,17 +11,21 @@ import contextlib
 import io
 import json
 import logging
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import onnx
 import torch
 from torch import Tensor, nn
 
 from ...shared.errors import UsageError
+from ..config import TrainConfig
 from ..envs import preprocessing_of, spec_of
+from ..envs.spaces import import_gymnasium, named_leaves
 from ..policies.mlp import in_float32
 from ..policies.policy import Policy
 from ..spaces import num_numbers, obs_shape
@@ -70,14 +74,40 @@ def write_trained(trained: TrainedPolicy, run_id: str, path: Path) -> None:
     """Write the policy of a run to `path`. Raises UsageError if that is not possible."""
     config = trained.config
     about = f"{run_id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
-    spec = spec_of(config)
-    metadata = {"env": config.env, "observation_shape": json.dumps(obs_shape(spec))}
-    if (preprocessing := preprocessing_of(config).for_evaluation()).is_on:
-        metadata["preprocessing"] = json.dumps(asdict(preprocessing))
     try:
-        write_onnx(trained.policy, num_numbers(spec), path, about, metadata)
+        write_onnx(trained.policy, num_numbers(spec_of(config)), path, about, metadata_of(config))
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def metadata_of(config: TrainConfig) -> dict[str, str]:
+    """What those who use the file need to know: the environment, the shape of its observations, the
+    order of the parts of dictionaries and tuples in a row, and the preprocessing.
+    """
+    spec = spec_of(config)
+    metadata = {"env": config.env, "observation_shape": json.dumps(obs_shape(spec))}
+    for key, space in (
+        ("observation_parts", getattr(spec, "obs_space", None)),
+        ("action_parts", getattr(spec, "action_space", None)),
+    ):
+        if hasattr(space, "spaces"):
+            metadata[key] = json.dumps(_parts(space, is_flattened=key == "observation_parts"))
+    if (preprocessing := preprocessing_of(config).for_evaluation()).is_on:
+        metadata["preprocessing"] = json.dumps(asdict(preprocessing))
+    return metadata
+
+
+def _parts(space: Any, *, is_flattened: bool) -> list[dict[str, Any]]:
+    """The parts in the order of a row's numbers, each with its name, first column and size. A
+    choice of n is n numbers where it is flattened, else one.
+    """
+    parts: list[dict[str, Any]] = []
+    start = 0
+    for name, leaf in named_leaves(space):
+        size = import_gymnasium().spaces.flatdim(leaf) if is_flattened else math.prod(leaf.shape)
+        parts.append({"name": name, "start": start, "size": size})
+        start += size
+    return parts
 
 
 def write_onnx(

@@ -8,6 +8,7 @@ import re
 import torch
 
 from ...shared.errors import text_of
+from ...shared.install_command import install_command
 
 
 def why_no_cuda() -> str:
@@ -17,7 +18,7 @@ def why_no_cuda() -> str:
             return f"this PyTorch, {torch.__version__}, was built without CUDA"
         return "PyTorch sees no GPU on this machine"
     if importlib.util.find_spec("numba_cuda") is None:
-        return "numba-cuda is not installed; pip install 'operant-rl[cuda]'"
+        return f"numba-cuda is not installed; {install_command('cuda')}"
     return ""
 
 

@@ -24,6 +24,8 @@ def chosen(choices: Iterable[Choice], words: str) -> list[Choice]:
 
 
 def _distance(name: str, word: str) -> int:
-    """0 where the name is the word, 1 where it ends with it, 2 where it begins so, else 3."""
-    ends = (name.rpartition("/")[2], name.rpartition(".")[2])
-    return (name == word, word in ends, name.startswith(word), True).index(True)
+    """0 where the name is the word, 1 where it is the last part of a setting, 2 where it is that of
+    a metric, 3 where the name begins with it, else 4.
+    """
+    is_end = (name.endswith(f".{word}"), name.endswith(f"/{word}"))
+    return (name == word, *is_end, name.startswith(word), True).index(True)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from ....shared.errors import UsageError, nearest
 from ...charts.charted_metrics import RETURN
 from ...render.formatting import UNKNOWN, format_value
 from ..reading.conditions import condition_of
@@ -68,6 +69,21 @@ ORDERS: dict[str, Callable[[RunRow], Place]] = {
 def is_order(text: str) -> bool:
     """Whether the list can be sorted by it; of metrics and values, whoever has them."""
     return text in ORDERS or (text.startswith((METRIC, CONFIG)) and not text.endswith(":"))
+
+
+def named_order(wanted: str, known: Known) -> str:
+    """The order by what people call it: a column, a setting or a metric. The last part of a name is
+    enough where no other has it; a setting comes before a metric. Raises UsageError.
+    """
+    if wanted in ORDERS:
+        return wanted
+    keys, metrics = known.config_keys(wanted), known.metric_names(wanted)
+    names = keys or metrics
+    if len(names) != 1:
+        near = nearest(wanted, ORDERS) or known.near(wanted)
+        others = f"write one of {', '.join(names)}" if names else f"no run has it{near}"
+        raise UsageError(f"--sort {wanted}: {others}")
+    return (CONFIG if keys else METRIC) + names[0]
 
 
 def shown_value(order: str) -> str:

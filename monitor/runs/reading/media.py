@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ....shared.runs.run_folder import Run
-from ....shared.runs.small_file import open_regular
+from ....shared.install_command import install_command
+from ....shared.runs.run_folder import CAPTION, MAX_CAPTION, Run
+from ....shared.runs.small_file import open_regular, read_small
 from ....shared.text.harmless import one_line
 from ...render.table import Table
 
@@ -111,13 +112,23 @@ def content_of(file: MediaFile) -> Content:
             if ending in _TABLES:
                 return _table(opened.read(MAX_TABLE_BYTES + 1))
     except ModuleNotFoundError:
-        return "pictures and videos need packages: pip install 'operant-rl[media]'"
+        return f"pictures and videos need packages: {install_command('media')}"
     except FileNotFoundError:
         return f"{file.path.name} is gone"
     except Exception as error:  # whatever the bytes make a decoder raise
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return f"{file.path.name} cannot be drawn: {one_line(reason, 200)}"
     return f"{ending or 'such'} files are not drawn: {file.path}"
+
+
+def caption_of(file: MediaFile) -> str:
+    """What a loop wrote below a picture or a video, as one line; empty where it wrote nothing."""
+    path = file.path.with_name(file.path.name + CAPTION)
+    try:
+        text = read_small(path, 4 * MAX_CAPTION, path.parents[2])
+    except OSError:
+        return ""
+    return one_line(text.decode("utf-8", "replace"), MAX_CAPTION)
 
 
 def _folders_in(folder: Path, name: str = "") -> list[os.DirEntry[str]]:
@@ -136,7 +147,8 @@ def _files_in(folder: Path) -> list[MediaFile]:
     with os.scandir(folder) as entries:
         for entry in itertools.islice(entries, MAX_LISTED):
             match = _FILE_NAME.fullmatch(entry.name)
-            if match and entry.is_file(follow_symlinks=False):
+            is_caption = entry.name.endswith(CAPTION)
+            if match and not is_caption and entry.is_file(follow_symlinks=False):
                 name, place, step, repeat = match.groups()
                 size = entry.stat(follow_symlinks=False).st_size
                 file = MediaFile(folder.name, name, int(step), folder / entry.name, size)

@@ -11,6 +11,7 @@ from optuna.exceptions import StorageInternalError
 
 from operant.commands.sweep import command
 from operant.shared.errors import OperantError
+from operant.shared.install_command import install_command
 from operant.shared.processes.lock import RunLock
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.sweep_folder import list_sweeps, new_sweep
@@ -96,7 +97,7 @@ def test_without_optuna_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "optuna" else found(name)
     )
-    words = "needs Optuna: pip install 'operant-rl[sweep]'"
+    words = f"needs Optuna: {install_command('sweep')}"
     assert words in complaint("cart_pole_ppo", *RATE)
     assert words in complaint("enqueue", "name", "x=1")
 

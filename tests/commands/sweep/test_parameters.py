@@ -101,7 +101,7 @@ PARAMETERS = tuple(
 
 
 def test_a_suggestion_is_read_as_the_range_has_it():
-    values = suggestion_of(["a.rate=0.001", "a.epochs=3.0", "a.act=[8,8]"], PARAMETERS)
+    values = suggestion_of(["rate=0.001", "a.epochs=3.0", "a.act=[8,8]"], PARAMETERS)
     assert values == {"a.rate": 0.001, "a.epochs": 3, "a.act": "[8, 8]"}
     assert isinstance(values["a.epochs"], int)
 

@@ -17,6 +17,7 @@ from operant.monitor.notify.message import Message
 from operant.monitor.notify.sending import send
 from operant.monitor.notify.settings import AlertSettings
 from operant.monitor.notify.teller import Teller
+from operant.shared.install_command import install_command
 from operant.shared.runs.run_folder import Run
 
 MESSAGE = Message(
@@ -63,7 +64,7 @@ def test_apprise_sends_to_each_url_and_problems_hold_no_secrets(capfd, monkeypat
 def test_without_apprise_the_line_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "apprise", None)
     assert send(AlertSettings(urls=("ntfy://topic",)), MESSAGE) == [
-        "urls need apprise: pip install 'operant-rl[notify]'"
+        f"urls need apprise: {install_command('notify')}"
     ]
 
 

@@ -26,6 +26,7 @@ from operant.monitor.recorder.rows import Row
 from operant.monitor.recorder.sinks import SinkThread, open_sinks
 from operant.monitor.recorder.tensorboard_sink import TensorBoardSink
 from operant.shared import Metric
+from operant.shared.install_command import install_command
 from operant.shared.page.history import NEVER_WRITTEN
 from operant.shared.processes.lock import RunLock
 from operant.shared.rows.rows import RowBatch
@@ -215,7 +216,7 @@ def test_a_missing_package_is_one_line_with_the_extra_that_brings_it(monkeypatch
     complaints = []
     assert open_sinks(run, RecorderSettings(to=("wandb",)), complaints.append) == []
     (complaint,) = complaints
-    assert complaint == "wandb is not installed here; `pip install operant-rl[wandb]` brings it"
+    assert complaint == f"wandb is not installed here; `{install_command('wandb')}` brings it"
 
 
 class BrokenSink:

@@ -13,7 +13,13 @@ import pytest
 
 import operant
 from operant.shared.integrations import media_folder
-from operant.shared.integrations.media import quantiles_of, quantiles_of_buckets
+from operant.shared.integrations.media import (
+    Image,
+    KeptObjects,
+    Video,
+    quantiles_of,
+    quantiles_of_buckets,
+)
 from operant.shared.integrations.media_folder import MediaFolder, NoRoomForMediaError
 from operant.shared.integrations.pictures import picture_bytes, video_bytes
 
@@ -111,6 +117,27 @@ def test_no_name_leads_out_of_the_folder(name, tmp_path):
 def test_an_ending_that_is_none_is_left_out(tmp_path):
     path = MediaFolder(tmp_path).write("files", "a", 0, "./../x", b"x")
     assert path.name == "a-00000000"
+
+
+def test_captions_lie_beside_their_files_and_are_not_counted(tmp_path, monkeypatch):
+    pixels = np.zeros((2, 2), np.uint8)
+    (tmp_path / "film.mp4").write_bytes(b"x")
+    kept = KeptObjects(tmp_path / "run", lambda _, text: pytest.fail(text))
+    (tmp_path / "run").mkdir(mode=0o700)
+    images = [Image(pixels, caption="a\nb"), Image(Image(pixels, None, "second")), Image(pixels)]
+    kept.take("shots", images, 1)
+    kept.take("film", Video(tmp_path / "film.mp4", "third"), 1)
+    media = tmp_path / "run" / "media"
+    captions = {str(p.relative_to(media)): p.read_text() for p in media.rglob("*.caption")}
+    assert captions == {
+        "images/shots.0-00000001.png.caption": "a\nb",
+        "images/shots.1-00000001.png.caption": "second",
+        "videos/film-00000001.mp4.caption": "third",
+    }
+    monkeypatch.setattr(media_folder, "MAX_FILES", 5)
+    MediaFolder(media).write("images", "last", 1, ".png", b"x", "fifth")
+    with pytest.raises(NoRoomForMediaError, match="keeps 5 files"):
+        MediaFolder(media).write("images", "more", 1, ".png", b"x")
 
 
 def test_nothing_is_written_over_or_through_a_link(tmp_path):

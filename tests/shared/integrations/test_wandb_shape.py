@@ -14,6 +14,7 @@ from command_line import python
 
 import operant
 from operant.shared import UsageError
+from operant.shared.integrations import wandb_shape
 from operant.shared.runs.find_runs import list_runs
 
 
@@ -303,3 +304,46 @@ def test_a_folder_of_ever_so_many_files_is_no_artifact(tmp_path, monkeypatch, ca
     run.log_artifact(tmp_path)
     assert "has more than 2 files" in capsys.readouterr().err
     assert not (Path(run.dir) / "files").exists()
+
+
+@pytest.fixture
+def consoles(monkeypatch):
+    """What each `init` asks for: whether its run keeps the console."""
+    begin, asked = wandb_shape.begin_run, []
+
+    def noted(make, wanted):
+        asked.append(wanted.console)
+        return begin(make, wanted)
+
+    monkeypatch.setattr(wandb_shape, "begin_run", noted)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "switch", "keeps"),
+    [
+        ({}, "", True),
+        ({"settings": operant.Settings(console="wrap", start_method="thread")}, "", True),
+        ({"console": True}, "off", True),
+        ({}, "off", False),
+        ({"console": False}, "", False),
+        ({"settings": operant.Settings(console="off")}, "", False),
+        ({"settings": {"console": "off"}}, "", False),
+    ],
+)
+def test_the_console_is_kept_unless_a_switch_says_no(
+    monkeypatch, consoles, arguments, switch, keeps
+):
+    monkeypatch.setenv("WANDB_CONSOLE", switch)
+    operant.init(**arguments)
+    assert consoles == [keeps]
+
+
+def test_notebooks_and_second_runs_of_a_process_keep_none(monkeypatch, consoles):
+    first = operant.init()
+    operant.init(reinit="create_new").finish()
+    first.finish()
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    operant.init()
+    assert consoles == [True, False, False]

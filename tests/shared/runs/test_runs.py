@@ -68,6 +68,17 @@ def test_an_ambiguous_part_names_the_runs_it_fits():
     assert all(run.id in str(caught.value) for run in runs)
 
 
+def test_of_several_runs_of_a_name_those_who_look_get_the_newest_and_a_warning():
+    ids = [create_run(name, {})[0].id for name in ("twin", "twin", "twins")]
+    said: list[str] = []
+    assert find_run("twin", said.append).id == ids[1]
+    assert said == [f"2 runs are called 'twin': {ids[1]}, {ids[0]}; this is the newest"]
+    with pytest.raises(RunNotFoundError, match="'twi' matches 3 runs"):
+        find_run("twi", said.append)
+    with pytest.raises(RunNotFoundError, match="'twin' matches 2 runs"):
+        find_run("twin")
+
+
 def test_an_unknown_run_is_answered_with_the_newest():
     run = make_run()
     with pytest.raises(RunNotFoundError, match=f"no run is called 'nonsense'.*{run.id}"):

@@ -36,10 +36,10 @@ OUTSIDE = {
                       "number 0 is 10, and goes from 0 to 9"),
     "bytes": (Box(0, 255, (1,), np.uint8), ARRAY([255]), ARRAY([300]),
               "number 0 is 300, and goes from 0 to 255"),
-    "part": (PARTS, parts(1.0), parts(-7.0), "an observation ['car'][0] is outside of its space: "
+    "part": (PARTS, parts(1.0), parts(-7.0), "an observation car/0 is outside of its space: "
              "number 1 is -7, and goes from -1 to 1"),
     "picture": (PARTS, parts(), parts(camera=BRIGHT),
-                "an observation ['camera'] is outside of its space: number 0 is 101, and"),
+                "an observation camera is outside of its space: number 0 is 101, and"),
     "rounding": (Box(-0.1, 0.1, (1,), np.float64), ARRAY([0.1]), ARRAY([0.1000001]), None),
     "no bounds": (Box(-np.inf, np.inf, (1,)), ARRAY([1.0]), ARRAY([1e38]), None),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import gymnasium
@@ -12,6 +13,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from learning import collected, learn
 
 from operant.shared.errors import ConfigError
+from operant.shared.install_command import install_command
 from operant.trainer.envs import load_any_spec
 from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, load_gymnasium_spec
@@ -226,5 +228,5 @@ def test_a_game_of_atari_is_known_without_an_import_of_ones_own(no_atari, monkey
 
 def test_a_game_of_atari_without_its_package_is_answered_with_the_command(no_atari, monkeypatch):
     monkeypatch.setitem(sys.modules, "ale_py", None)
-    with pytest.raises(ConfigError, match=r"pip install 'operant-rl\[atari\]'$"):
+    with pytest.raises(ConfigError, match=re.escape(install_command("atari"))):
         load_any_spec("gymnasium:ALE/Breakout-v5")

@@ -198,7 +198,7 @@ def test_a_setting_without_a_use_is_one_line(env, settings, problem):
 
 def test_a_missing_opencv_is_answered_with_the_command(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cv2", None)
-    with pytest.raises(ConfigError, match=r"opencv is not installed: pip install 'operant-rl\[at"):
+    with pytest.raises(ConfigError, match=r"opencv is not installed: pip install .*\[atari"):
         game(resize=(4, 4))
 
 

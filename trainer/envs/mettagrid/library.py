@@ -6,9 +6,9 @@ from importlib.metadata import PackageNotFoundError, version
 from types import SimpleNamespace
 
 from ....shared.errors import ConfigError
+from ....shared.install_command import install_command
 
 KNOWN = "0.26"
-INSTALL = "pip install 'operant-rl[mettagrid]'"
 
 
 def installed_version() -> str:
@@ -17,10 +17,12 @@ def installed_version() -> str:
         found = version("mettagrid")
     except PackageNotFoundError:
         raise ConfigError(
-            f"mettagrid is not installed, and is for Python 3.11 and 3.12: {INSTALL}"
+            "mettagrid is not installed, and is for Python 3.11 and 3.12: "
+            f"{install_command('mettagrid')}"
         ) from None
     if found.split(".")[:2] != KNOWN.split("."):
-        raise ConfigError(f"mettagrid {found} is installed, but operant needs {KNOWN}: {INSTALL}")
+        install = install_command("mettagrid")
+        raise ConfigError(f"mettagrid {found} is installed, but operant needs {KNOWN}: {install}")
     return found
 
 

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
+from ....shared.install_command import install_command
 from ...machine.values import State
 from ..checking import EnvError
 from ..from_gymnasium import GymnasiumEnvs, GymnasiumSpec
@@ -24,7 +25,6 @@ from .tasks import TASKS, Simulations
 
 Array = NDArray[Any]
 
-INSTALL = "pip install 'operant-rl[mujoco]'"
 LOW = 2**64 - 1  # the lower half of a number of 128 bits
 
 
@@ -56,7 +56,8 @@ def load_mujoco_spec(env_id: str, num_threads: int) -> MujocoSpec:
         import_mjbatch()
         env = gymnasium.make(env_id)
     except (ImportError, gymnasium.error.Error, ValueError) as error:
-        raise ConfigError(f"{setting} needs mjbatch: {INSTALL} ({first_line(error)})") from None
+        install = install_command("mujoco")
+        raise ConfigError(f"{setting} needs mjbatch: {install} ({first_line(error)})") from None
     actions = action_spec(gymnasium, PREFIX + env_id, env.action_space)
     seen = seen_in(gymnasium, setting, env.observation_space)
     env.close()

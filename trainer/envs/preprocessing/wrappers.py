@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces, wrappers
 
 from ....shared.errors import ConfigError
+from ....shared.install_command import install_command
 from ...spaces.encoders import image_of
 from ..workers.arrays import GAME
 from .settings import Preprocessing
@@ -71,7 +72,7 @@ def preprocessed(env: Any, settings: Preprocessing) -> Any:
         try:
             env = wrappers.ResizeObservation(env, settings.resize)
         except gymnasium.error.DependencyNotInstalled:
-            missing = "opencv is not installed: pip install 'operant-rl[atari]'"
+            missing = f"opencv is not installed: {install_command('atari')}"
             raise _error("resize", side, missing) from None
     if settings.frame_stack and settings.frame_stack > 1:
         if limits and settings.frame_stack > min(limits):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError, nearest
+from ....shared.install_command import install_command
 from ...spaces import ANY_NUMBERS, ActionSpec, Box, ObsType
 from ..checking import EnvError
 from ..names import ENVPOOL_PREFIX
@@ -104,7 +105,7 @@ def _envpool() -> Any:
     try:
         import envpool
     except ModuleNotFoundError:
-        raise ConfigError("envpool is not installed: pip install 'operant-rl[envpool]'") from None
+        raise ConfigError(f"envpool is not installed: {install_command('envpool')}") from None
     return envpool
 
 

@@ -29,7 +29,7 @@ from ..checking import (
     step_problem,
 )
 from ..masks import MaskedSpace, mask_method, unused_in_info
-from ..own_envs import own_env
+from ..own_envs import not_an_env, own_env
 from ..preprocessing.settings import AS_IT_IS, Preprocessing
 from ..space_rows import ObsRows, env_action
 from ..spaces import (
@@ -77,7 +77,7 @@ class GymnasiumSource:
         except (gymnasium.error.Error, ImportError) as error:
             raise ConfigError(f"{wrong}: {why_not_made(error)}") from error
         if not isinstance(env, gymnasium.Env):
-            raise ConfigError(f"{wrong}: it returns a {type(env).__name__}, not a gymnasium.Env")
+            raise ConfigError(f"{wrong}: {not_an_env(env, name)}")
         check_reset(env, wrong)
         if preprocessing.life_loss:
             env.reset()  # which says if there are no lives

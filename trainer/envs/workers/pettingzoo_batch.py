@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError
+from ....shared.install_command import install_command
 from ....shared.text.harmless import one_line
 from ...settings.importing import import_from_here, imported
 from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
@@ -27,7 +28,14 @@ from ..checking import (
 from ..masks import MaskedSpace, unused_in_info
 from ..names import PETTINGZOO_PREFIX
 from ..space_rows import ObsRows, env_action
-from ..spaces import action_spec, first_line, import_gymnasium, seen_in, with_mask
+from ..spaces import (
+    action_spec,
+    first_line,
+    import_gymnasium,
+    nearest_parallel_id,
+    seen_in,
+    with_mask,
+)
 from .arrays import Arrays, Counters
 
 RESET_GIVES = "observations", "infos"
@@ -60,7 +68,10 @@ class PettingZooSource:
         wrong = f"env = '{PETTINGZOO_PREFIX}{path}'"
         agents = list(getattr(env, "possible_agents", ()))
         if not agents:
-            raise ConfigError(f"{wrong}: it has no possible_agents, as parallel environments have")
+            other = f"; train gymnasium:{path}" if isinstance(env, gymnasium.Env) else ""
+            raise ConfigError(
+                f"{wrong}: it has no possible_agents, as parallel environments have{other}"
+            )
         check_reset(env, wrong)
         spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in agents]
         for agent, (of_obs, of_actions) in zip(agents, spaces, strict=True):
@@ -103,13 +114,15 @@ def maker(path: str) -> Callable[[], Any]:
         # The installed library for an id: the current folder has no say in it.
         module = importlib.import_module("pettingzoo") if is_id else import_from_here(path)
     except ImportError as error:
-        missing = "; pip install 'operant-rl[pettingzoo]'" if error.name == "pettingzoo" else ""
-        raise ConfigError(f"{wrong}: {first_line(error)}{missing}") from None
+        missing = f"; {install_command('pettingzoo')}" if error.name == "pettingzoo" else ""
+        near = missing or nearest_parallel_id(path)
+        raise ConfigError(f"{wrong}: {first_line(error)}{near}") from None
     if is_id:
         if not hasattr(module, "parallel_registry"):
             raise ConfigError(f"{wrong}: ids need PettingZoo 1.27 or newer")
         if path not in module.parallel_registry:
-            raise ConfigError(f"{wrong}: PettingZoo lists no such parallel environment")
+            near = nearest_parallel_id(path)
+            raise ConfigError(f"{wrong}: PettingZoo lists no such parallel environment{near}")
         return lambda: module.make("parallel", path)
     if not hasattr(module, "parallel_env"):
         raise ConfigError(f"{wrong}: the module has no parallel_env")

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ....shared.errors import OperantError, UsageError
-from ....shared.runs.run_folder import Run
+from ....shared.install_command import install_command
+from ....shared.runs.run_folder import SHARED_CODE, Run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.text.harmless import one_line
 from ....shared.text.plain_values import described
 from ..checkpoints import CHECKPOINTS
+from .author_code import MAX_FILE_BYTES, MAX_FILES, is_code
 from .model_card import CARD_FILE
 from .policy_folder import (
     FILES,
@@ -46,6 +48,7 @@ def push(
     num_episodes: int,
     *,
     private: bool = False,
+    with_code: bool = False,
     warn: Warn = lambda _: None,
 ) -> PushedPolicy:
     """Write a run's policy to the folder `target`, or to the repository `hf:OWNER/NAME`, which is
@@ -61,20 +64,24 @@ def push(
                 f"of the Hugging Face Hub, and ./{target} a new folder"
             )
         source = Path(os.path.realpath(folder)).name
-        return write_policy_folder(run, folder, source, checkpoint, num_episodes, warn)
+        return write_policy_folder(
+            run, folder, source, checkpoint, num_episodes, warn, with_code=with_code
+        )
     hub = _huggingface_hub()
     with _hub_errors(target):
         _check_repository(hub.HfApi(), name, target, private)
     with tempfile.TemporaryDirectory(prefix="operant-push-") as temporary:
         folder = Path(temporary, name.partition("/")[2])
-        pushed = write_policy_folder(run, folder, target, checkpoint, num_episodes, warn)
+        pushed = write_policy_folder(
+            run, folder, target, checkpoint, num_episodes, warn, with_code=with_code
+        )
         with _hub_errors(target):
             api = hub.HfApi()
             api.create_repo(name, private=private, exist_ok=True)
             api.upload_folder(
                 repo_id=name,
                 folder_path=folder,
-                delete_patterns=WEIGHTS,
+                delete_patterns=[WEIGHTS, f"{SHARED_CODE}/*"],
                 commit_message=f"Policy of {run.id}, iteration {pushed.iteration}",
             )
     return pushed
@@ -113,7 +120,9 @@ def _wanted_files(api: Any, repository: str) -> dict[str, int]:
     tree = api.list_repo_tree(repository, recursive=True)
     sizes = {entry.path: int(entry.size) for entry in tree if hasattr(entry, "size")}
     weights = sorted(fnmatch.filter(sizes, WEIGHTS))[-1:]
-    return {path: sizes[path] for path in (MANIFEST_FILE, CARD_FILE, *weights) if path in sizes}
+    code = sorted(path for path in sizes if is_code(path) and sizes[path] <= MAX_FILE_BYTES)
+    wanted = (MANIFEST_FILE, CARD_FILE, *weights, *code[:MAX_FILES])
+    return {path: sizes[path] for path in wanted if path in sizes}
 
 
 def _repository(text: str) -> str | None:
@@ -150,7 +159,7 @@ def _huggingface_hub() -> Any:
     try:
         return importlib.import_module("huggingface_hub")
     except ImportError:
-        raise UsageError(f"{PREFIX} needs huggingface_hub: pip install 'operant-rl[hub]'") from None
+        raise UsageError(f"{PREFIX} needs huggingface_hub: {install_command('hub')}") from None
 
 
 @contextmanager

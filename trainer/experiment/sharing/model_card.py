@@ -11,7 +11,9 @@ from typing import Any
 
 import tomli_w
 
+from ....shared.runs.run_folder import SHARED_CODE
 from ....shared.text.harmless import harmless_toml, one_line
+from ...config.stored_code import module_of
 from ...settings.own_code import PREFIX
 
 CARD_FILE = "README.md"
@@ -35,9 +37,11 @@ def model_card(
     source: str,
     env_steps: int,
     code: Sequence[str],
+    files: Sequence[str],
 ) -> str:
     """The Markdown of a card. `manifest` is that of the policy's folder, `source` what
-    `operant pull` takes, `code` what the configuration imports of its author's own.
+    `operant pull` takes, `code` what the configuration imports of its author's own, `files` those
+    of its modules that are in the folder.
     """
     config = manifest["config"]
     env, algorithm = str(config["env"]), str(config["algorithm"])
@@ -53,7 +57,7 @@ def model_card(
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }
     table = "\n".join(f"| {name} | {_in_cell(value)} |" for name, value in rows.items())
-    needs = "".join(f"\n{_need(name)}\n" for name in code)
+    needs = "".join(f"\n{_need(name, files)}\n" for name in code)
     settings = harmless_toml(tomli_w.dumps(config))
     return f"""---
 {_front_matter(env, algorithm, score)}
@@ -61,7 +65,7 @@ def model_card(
 
 # {algorithm} on {env}
 
-A policy trained by [operant](https://pypi.org/project/operant-rl/).
+A policy trained by operant.
 
 | | |
 |---|---|
@@ -69,8 +73,10 @@ A policy trained by [operant](https://pypi.org/project/operant-rl/).
 
 ## Use it
 
+In operant's folder; from a wheel, `pip install 'operant_rl-VERSION-py3-none-any.whl[hub]'`:
+
 ```sh
-pip install "operant-rl[hub]"
+pip install -e '.[hub]'
 operant pull {shlex.quote(source)}
 operant play --latest
 ```
@@ -94,14 +100,20 @@ def _in_cell(value: Any) -> str:
     return one_line(str(value)).replace("|", "\\|")
 
 
-def _need(name: str) -> str:
+def _need(name: str, files: Sequence[str]) -> str:
     """A sentence for code of the author that the policy needs."""
     if name.startswith(PREFIX):
         return (
             f"It needs `{name.removeprefix(PREFIX)}`, which a script of its author defines: define "
             "it too, and pass it to `operant.load`."
         )
-    return f"It needs `{name}`, which is not part of this folder: `--trust-code` lets it run."
+    path = f"{SHARED_CODE}/{module_of(name).partition('.')[0]}"
+    matches = [file for file in files if file == f"{path}.py" or file.startswith(f"{path}/")]
+    if matches:
+        place = f"whose code begins in `{matches[0]}`: read it, copy it into your folder, then"
+    else:
+        place = "which is not part of this folder: ask its author for it;"
+    return f"It needs `{name}`, {place} `--trust-code` lets it run."
 
 
 def _front_matter(env: str, algorithm: str, score: str) -> str:

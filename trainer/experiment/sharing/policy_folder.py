@@ -15,7 +15,7 @@ from typing import Any
 
 from ....shared.errors import CheckpointError, UsageError
 from ....shared.runs.find_runs import own_runs
-from ....shared.runs.run_folder import PULLED_FROM, Run, create_run
+from ....shared.runs.run_folder import PULLED_FROM, SHARED_CODE, Run, create_run
 from ....shared.runs.run_notes import MANIFEST_FILE
 from ....shared.runs.small_file import read_small
 from ....shared.runs.status import read_status
@@ -37,11 +37,12 @@ from ..checkpoints import (
 )
 from ..evaluation import cut_off_message, evaluate
 from ..trained_policy import trained_in
+from .author_code import author_code, pulled_code
 from .model_card import CARD_FILE, Results, model_card
 
 RETURN = "evaluation/return"
 BUILDING = ".building"  # a file that a killed process was about to write
-FILES = {CARD_FILE, MANIFEST_FILE, CHECKPOINTS}
+FILES = {CARD_FILE, MANIFEST_FILE, CHECKPOINTS, SHARED_CODE}
 MAX_CARD_BYTES = 1 << 20
 MAX_BYTES = 1 << 30  # of a policy that is pulled
 # Settings that say nothing about the policy and may name addresses, commands or paths.
@@ -60,10 +61,18 @@ class PushedPolicy:
 
 
 def write_policy_folder(
-    run: Run, folder: Path, source: str, checkpoint: str, num_episodes: int, warn: Warn
+    run: Run,
+    folder: Path,
+    source: str,
+    checkpoint: str,
+    num_episodes: int,
+    warn: Warn,
+    *,
+    with_code: bool = False,
 ) -> PushedPolicy:
     """Evaluate a run's policy over greedy episodes and write it to `folder`, which replaces a
-    policy that is there. `source` is what the model card tells readers to pull.
+    policy that is there. `source` is what the model card tells readers to pull. With `with_code`,
+    the files of the modules that its configuration names are written as well.
 
     Raises CheckpointError, and UsageError if the folder has other files in it.
     """
@@ -87,7 +96,10 @@ def write_policy_folder(
     names = config.env.removeprefix(GYMNASIUM_PREFIX), config.policy.encoder, config.algorithm
     of_a_script = [name for name in names if name.startswith(OWN_PREFIX)]
     code = [*named_code(saved.config), *of_a_script]
-    card = model_card(shared, results, source, saved.env_steps, code)
+    files = author_code(saved.config) if with_code else {}
+    if with_code and not files:
+        warn("--with-code: the policy needs no module of yours whose file is known")
+    card = model_card(shared, results, source, saved.env_steps, code, list(files))
     weights = replace(saved, config=shared["config"], state={"policy": saved.state["policy"]})
     path = checkpoint_path(folder / CHECKPOINTS, saved.iteration)
     with file_errors(folder):
@@ -99,11 +111,20 @@ def write_policy_folder(
             if old != path:
                 old.unlink()
         (folder / CARD_FILE).write_text(card)
-        for shared_path in (folder, folder / CHECKPOINTS):  # made private, as those of runs
-            shared_path.chmod(0o755)
-        for shared_path in (folder / CARD_FILE, folder / MANIFEST_FILE, path):
-            shared_path.chmod(0o644)
+        if (folder / SHARED_CODE).exists():
+            shutil.rmtree(folder / SHARED_CODE)
+        write_files(folder, files)
+        for shared in (folder, *folder.rglob("*")):  # made private, as those of runs
+            shared.chmod(0o755 if shared.is_dir() else 0o644)
     return PushedPolicy(saved.iteration, results)
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write `files` to their paths in `folder`. Raises OSError."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 @contextmanager
@@ -134,6 +155,7 @@ def take_policy_folder(folder: Path, source: str, name: str) -> Run:
             card = read_small(folder / CARD_FILE, MAX_CARD_BYTES, folder)
             text = harmless_lines(card.decode("utf-8", "replace"))
             (run.folder / CARD_FILE).write_text(text)
+        write_files(run.folder, pulled_code(folder))
     except BaseException:
         shutil.rmtree(run.folder, ignore_errors=True)
         raise

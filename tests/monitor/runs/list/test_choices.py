@@ -7,9 +7,9 @@ from operant.monitor.runs.list.choices import Choice, chosen
 CHOICES = [Choice(name, name) for name in ("loss/value", "value/mean", "my.value", "values", "age")]
 
 
-def test_the_nearest_name_comes_first():
+def test_the_nearest_name_comes_first_and_a_setting_before_a_metric():
     assert [c.name for c in chosen(CHOICES, "value")] == [
-        "loss/value", "my.value", "value/mean", "values",
+        "my.value", "loss/value", "value/mean", "values",
     ]  # fmt: skip
     assert [c.name for c in chosen(CHOICES, "values")] == ["values"]
 

@@ -16,9 +16,10 @@ from imageio import v2 as imageio
 import operant
 from operant.monitor.render.table import Table
 from operant.monitor.runs.reading import media
-from operant.monitor.runs.reading.media import MediaFile, RecordedMedia, content_of
+from operant.monitor.runs.reading.media import MediaFile, RecordedMedia, caption_of, content_of
 from operant.shared.episodes.episode_file import write_moments
 from operant.shared.episodes.scene import Frame, Moment
+from operant.shared.install_command import install_command
 from operant.shared.integrations.media_folder import MediaFolder
 from operant.shared.integrations.pictures import picture_bytes, video_bytes
 from operant.shared.runs.run_folder import Run
@@ -139,16 +140,31 @@ def test_a_picture_that_cannot_be_drawn_is_one_line(run, data, why, recwarn):
     assert not recwarn.list
 
 
+def test_captions_are_read_as_one_line_and_are_no_files_of_their_own(run):
+    folder = MediaFolder(run.folder / "media")
+    path = folder.write("images", "a", 1, ".png", picture_bytes(RED), "one\n\x1b[31mtwo")
+    folder.write("images", "a", 2, ".png", picture_bytes(RED))
+    first, second = RecordedMedia(run).read()
+    assert caption_of(first) == "one [31mtwo"
+    assert caption_of(second) == ""
+    caption = path.with_name(f"{path.name}.caption")
+    caption.write_text("x" * 5000)
+    assert caption_of(first) == ""
+    caption.unlink()
+    caption.symlink_to("/etc/hostname")
+    assert caption_of(first) == ""
+
+
 def test_without_a_package_the_line_says_what_to_install(run, monkeypatch):
     write(run, "a", picture_bytes(RED))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert content(run) == "pictures and videos need packages: pip install 'operant-rl[media]'"
+    assert content(run) == f"pictures and videos need packages: {install_command('media')}"
 
 
 def test_a_table_of_a_loop_comes_with_its_cells(run):
     columns, data = ["text", "score"], [["a, b", 0.5], ['say "x"', None]]
     table = operant.Table(columns=columns, data=data)
-    table.write("t", lambda name, ending, data: write(run, name, data, "tables", 3, ending))
+    table.write("t", lambda name, ending, data, _: write(run, name, data, "tables", 3, ending))
     assert content(run) == Table(columns, [["a, b", "0.5"], ['say "x"', ""]], True)
 
 

@@ -196,7 +196,7 @@ def test_a_game_of_ones_own_is_read_from_a_file(tmp_path, make_experiment):
 @pytest.mark.parametrize(
     ("version", "words"),
     [
-        (None, r"mettagrid is not installed, .*pip install 'operant-rl\[mettagrid\]'"),
+        (None, r"mettagrid is not installed, .*pip install .*\[mettagrid\]'"),
         ("0.31.2", "mettagrid 0.31.2 is installed, but operant needs 0.26: pip install"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 
 import gymnasium
@@ -11,6 +12,7 @@ import pytest
 from command_line import python
 
 from operant.shared.errors import ConfigError
+from operant.shared.install_command import install_command
 from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import env_spec_of, host_of, look_again, make_envs
 from operant.trainer.envs.env_warnings import env_warnings
@@ -130,7 +132,7 @@ def test_other_environments_are_refused():
 def test_without_mjbatch_the_error_has_the_command(monkeypatch):
     look_again()
     monkeypatch.setitem(sys.modules, "mjbatch", None)
-    with pytest.raises(ConfigError, match=r"needs mjbatch: pip install 'operant-rl\[mujoco\]'"):
+    with pytest.raises(ConfigError, match=re.escape(f"needs mjbatch: {install_command('mujoco')}")):
         make_config({}, [MUJOCO, "gymnasium.vectorization=mjbatch"])
 
 
@@ -138,7 +140,7 @@ def test_without_mujoco_the_error_has_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     for module in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
         monkeypatch.delitem(sys.modules, module)
-    wanted = r"Ant-v5': MuJoCo is not installed: pip install 'operant-rl\[mujoco\]'"
+    wanted = re.escape(f"Ant-v5': MuJoCo is not installed: {install_command('mujoco')}")
     with pytest.raises(ConfigError, match=wanted):
         make_config({}, ["env=gymnasium:Ant-v5"])
 
@@ -169,7 +171,7 @@ def test_without_mjbatch_gymnasium_steps_and_an_event_says_why(monkeypatch):
 
     monkeypatch.setattr(host, "import_mjbatch", fails)
     assert host_of(make_config({}, ["env=gymnasium:Hopper-v5"])) == "workers"
-    assert warnings() == [begins + "pip install 'operant-rl[mujoco]'"]
+    assert warnings() == [begins + install_command("mujoco")]
 
 
 @pytest.mark.parametrize("way", ["osmesa", "none-such"])

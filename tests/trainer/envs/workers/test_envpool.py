@@ -18,7 +18,7 @@ from operant.trainer.jit.streams import TRAINING
 
 def test_a_missing_package_is_answered_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "envpool", None)
-    with pytest.raises(ConfigError, match=r"envpool is not installed: pip install 'operant-rl"):
+    with pytest.raises(ConfigError, match="envpool is not installed: pip install "):
         load_any_spec("envpool:Pong-v5")
 
 

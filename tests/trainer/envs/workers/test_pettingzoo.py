@@ -120,9 +120,16 @@ def test_other_types_than_an_agent_should_return_are_refused(make, words):
     [
         ("pettingzoo:parallel_envs:make_unequal", "b has other spaces than a, and all agents"),
         ("pettingzoo:hosted_envs", "the module has no parallel_env"),
-        ("pettingzoo:hosted_envs:make_count", "it has no possible_agents"),
+        (
+            "pettingzoo:hosted_envs:make_count",
+            "have; train gymnasium:hosted_envs:make_count",
+        ),
         ("pettingzoo:nowhere.at_all", "No module named 'nowhere'"),
-        ("pettingzoo:sisl/walker-v1", "PettingZoo lists no such parallel environment"),
+        ("pettingzoo:sisl/chess-v1", "PettingZoo lists no such parallel environment$"),
+        ("pettingzoo:sisl/pursit-v5", "environment; did you mean 'pettingzoo:sisl/pursuit-v5'"),
+        ("pettingzoo:pistonball_v6", "; did you mean 'pettingzoo:butterfly/pistonball-v6'"),
+        ("sisl/pursuit", "; did you mean 'pettingzoo:sisl/pursuit-v5'"),
+        ("gymnasium:parallel_envs:Relay", "a gymnasium.Env; train its agents as pettingzoo:para"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused_in_one_line(env, words):
