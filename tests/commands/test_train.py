@@ -118,6 +118,21 @@ def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, 
     ]
 
 
+def test_an_environment_that_exits_ends_the_run_with_a_line_that_says_so(tmp_path, monkeypatch):
+    (tmp_path / "leaving.py").write_text(
+        "import gymnasium as gym\n"
+        "class Env(gym.Env):\n"
+        "    observation_space = gym.spaces.Box(-1, 1, (2,))\n"
+        "    action_space = gym.spaces.Discrete(2)\n"
+        "    def reset(self, **_): return self.observation_space.sample(), {}\n"
+        "    def step(self, _): raise SystemExit(3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    done = operant("train", "gymnasium:leaving:Env", *SHORT)
+    assert done.returncode == 3
+    assert ": stopped (by SystemExit)" in done.stdout
+
+
 def test_resuming_is_refused_where_it_makes_no_sense(start_training):
     process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
     assert "still running" in error_line("train", "--resume", run.id)
