@@ -226,7 +226,11 @@ def foreground_training(
         prepared = prepare(TRAINER)
         run = prepared.run
         reporting = progress_report(run.id, to_stderr=as_json)
-        exit_code = train(prepared, received, launch, reporting, place, split)
+        try:
+            exit_code = train(prepared, received, launch, reporting, place, split)
+        except SystemExit:  # of an environment, say: it would end without a word
+            print_ending(run, as_json)
+            raise
     print_ending(run, as_json)
     return exit_code
 

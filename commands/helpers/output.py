@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,7 +32,7 @@ REPORTED_EVENTS, REPORT_WIDTH = 10, 160
 _AFTER_FINISHED = {
     "eval": "measures its policy",
     "play": "shows its policy",
-    "export": "writes its numbers to a file",
+    "export --to csv": "writes its numbers",
 }
 
 
@@ -93,7 +94,8 @@ def print_ending(run: Run, as_json: bool) -> None:
         next_ones = {"monitor": "watches it", "stop": "stops it"}
     else:
         returns = ("evaluation/return", "episode/return")
-        for name in [name for name in returns if name in status.metrics][:1]:
+        known = [name for name in returns if not math.isnan(status.metrics.get(name, math.nan))]
+        for name in known[:1]:
             print_line(f"  {name} {format_value(status.metrics[name])}")
         if warning := newest_warning(view.events):
             print_line(f"  warning: {warning}")

@@ -160,7 +160,7 @@ def chart_of(
         interval="" if shows_difference or options.smoothing else interval,
         count=count,
         waits_for=metric.name,
-        lacking=_lacking(metric.name, runs, curves) if shows_difference else "",
+        lacking=_lacking(metric.name, runs, curves) if shows_difference else _never(runs),
         x_unit=step_metric or _axis_name(front),
         is_alarming=is_alarming,
         is_log_x=metric.name in options.log_x,
@@ -273,6 +273,12 @@ def _lacking(name: str, runs: Sequence[ShownRun], curves: Sequence[Curve]) -> st
         if run.is_reference and not (len(curve) or run.view.status.is_alive or run.view.is_loading):
             return f"the reference has no {name}"
     return ""
+
+
+def _never(runs: Sequence[ShownRun]) -> str:
+    """What is said in place of a curve for which nothing will come."""
+    may_come = any(run.view.status.is_alive or run.view.is_loading for run in runs)
+    return "" if may_come else "no value was logged"
 
 
 def _to_reference(curve: Curve, reference: Curve, cursor: float | None) -> str:

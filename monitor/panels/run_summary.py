@@ -140,7 +140,7 @@ def _numbers(view: RunView) -> list[tuple[str, str]]:
 
 def _main_number(metrics: Mapping[str, float]) -> tuple[str, str]:
     name = main_metric(metrics) or RETURN
-    return name.rpartition("/")[2], format_written(metrics.get(name))
+    return name.rpartition("/")[2], format_written(metrics.get(name), _VALUE_WIDTH)
 
 
 def _speed(per_s: float | None) -> str:

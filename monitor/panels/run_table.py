@@ -257,7 +257,8 @@ def _numbers(
         line.append((f" {value}", f"{prefix}strong"))
     main = main_metric(status.metrics) or RETURN
     style = "text" if main == RETURN else "dim"
-    line.append((_number(format_written(status.metrics.get(main))), f"{prefix}{style}"))
+    text = format_written(status.metrics.get(main), _NUMBER_WIDTH)
+    line.append((_number(text), f"{prefix}{style}"))
     if reference and columns.relative:
         metrics = reference.status.metrics if reference.status else {}
         relative = format_relative(status.metrics.get(main), metrics.get(main))

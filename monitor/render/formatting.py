@@ -72,9 +72,18 @@ def format_relative(value: float | None, reference: float | None) -> str:
     )
 
 
-def format_written(value: float | None) -> str:
-    """A value of a snapshot, where NaN means that it was never written."""
-    return UNKNOWN if value is None or math.isnan(value) else format_value(value)
+def format_written(value: float | None, width: int = 10) -> str:
+    """A value of a snapshot, where NaN means that it was never written; with fewer digits where
+    it would be wider than `width`, so that nothing cuts its exponent off.
+    """
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    text = format_value(value)
+    decimals = len(text.partition(".")[2]) - (len(text) - width)
+    if len(text) > width and "e" not in text and decimals > 0:
+        return f"{value:.{decimals}f}"
+    shorter = (scientific(value, decimals) for decimals in (2, 1, 0))
+    return text if len(text) <= width else next((s for s in shorter if len(s) <= width), text)
 
 
 def format_percent(fraction: float | None) -> str:

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import var
+from textual.widget import Widget
 
 from ...shared.runs.run_folder import Run
 from ..charts.shown_run import Look, Watched
@@ -50,7 +51,7 @@ _KEYS = (
     ("r", "replay"),
 )
 _FIRST, _REST = _KEYS[:4], _KEYS[4:]  # between them, keys of the pane that has the focus
-
+_ENLARGED = {"enter": "shrink", "esc": "back"}  # what keys do where a pane is enlarged
 
 _WIDE = 100  # from here it says why runs are left out
 
@@ -263,8 +264,17 @@ class RunScreen(MonitorScreen):
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Name the keys of the pane that has the focus: two of them early, for narrow screens."""
-        keys = event.widget.KEYS if isinstance(event.widget, Pane) else ()
-        self.query_one(KeyLine).keys = (*_FIRST, *keys[:2], *_REST, *keys[2:])
+        self._name_keys(event.widget)
+
+    def on_pane_enlarged(self) -> None:
+        self._name_keys(self.focused)
+
+    def _name_keys(self, focused: Widget | None) -> None:
+        keys = focused.KEYS if isinstance(focused, Pane) else ()
+        named = (*_FIRST, *keys[:2], *_REST, *keys[2:])
+        if isinstance(focused, Pane) and focused.is_enlarged:
+            named = tuple((key, _ENLARGED.get(key, what)) for key, what in named)
+        self.query_one(KeyLine).keys = named
 
     def on_run_screen_view_arrived(self) -> None:
         looked = self.feed.take()

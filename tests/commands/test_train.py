@@ -15,7 +15,7 @@ from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.status import open_page, read_status
 
 
-def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
+def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself(tmp_path, monkeypatch):
     done = operant_process("train", "cart_pole_ppo_smoke", "--monitor", *SHORT)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -23,9 +23,13 @@ def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself():
     assert lines[0] == run.id
     assert [line for line in lines if "finished" in line] == lines[-5:-4]
     assert lines[-4].startswith("  evaluation/return ")
-    assert [line.split()[:3] for line in lines[-3:]] == [
-        ["operant", command, run.id] for command in ("eval", "play", "export")
-    ]
+    advised = [line.partition(run.id)[0].split() for line in lines[-3:]]
+    assert advised == [
+        ["operant", "eval"], ["operant", "play"], ["operant", "export", "--to", "csv"]
+    ]  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    exported = operant(*advised[-1][1:], run.id)  # the line is complete as it stands
+    assert (exported.returncode, exported.stderr) == (0, "")
     assert "mean return of the evaluation" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     assert read_status(run).state == "finished"
@@ -93,8 +97,9 @@ def test_a_home_that_cannot_be_written_is_one_line(operant_home):
 def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, exit_code, message):
     process, run = start_training("cart_pole_ppo_smoke", *ENDLESS)
     process.send_signal(number)
-    process.communicate()
+    printed, _ = process.communicate()
     assert process.returncode == exit_code
+    assert "NaN" not in printed  # nothing was evaluated
     stopped = read_status(run)
     assert (stopped.state, stopped.message) == ("stopped", message)
     assert stopped.metrics["loss/value"] > 0
@@ -111,6 +116,21 @@ def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, 
         "started ppo on cart_pole: preset cart_pole_ppo_smoke, 4 settings by you: "
         "total_env_steps, evaluation.every_iterations, num_threads, checkpoint.every_iterations"
     ]
+
+
+def test_an_environment_that_exits_ends_the_run_with_a_line_that_says_so(tmp_path, monkeypatch):
+    (tmp_path / "leaving.py").write_text(
+        "import gymnasium as gym\n"
+        "class Env(gym.Env):\n"
+        "    observation_space = gym.spaces.Box(-1, 1, (2,))\n"
+        "    action_space = gym.spaces.Discrete(2)\n"
+        "    def reset(self, **_): return self.observation_space.sample(), {}\n"
+        "    def step(self, _): raise SystemExit(3)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    done = operant("train", "gymnasium:leaving:Env", *SHORT)
+    assert done.returncode == 3
+    assert ": stopped (by SystemExit)" in done.stdout
 
 
 def test_resuming_is_refused_where_it_makes_no_sense(start_training):

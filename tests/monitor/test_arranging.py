@@ -93,6 +93,16 @@ async def test_charts_are_searched_and_stand_in_as_many_columns_as_m_says():
         assert grid.selected == 0
 
 
+async def test_the_last_row_says_what_keys_do_in_an_enlarged_pane():
+    app = watching(make_view())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, shows(pilot, "enter enlarge", "esc all runs"))
+        await pilot.press("enter")
+        await until(pilot, shows(pilot, "enter shrink", "esc back"))
+        await pilot.press("escape")
+        await until(pilot, shows(pilot, "enter enlarge", "esc all runs"))
+
+
 async def test_keys_and_events_can_be_clicked():
     view = make_view()
     happened = replace(view.events[0], text="it happened", env_steps=2048 * 50)

@@ -125,6 +125,14 @@ def test_a_reference_that_has_ended_without_rows_is_not_waited_for(reference, sa
     assert not both.lacking  # the other run is drawn
 
 
+@pytest.mark.parametrize(
+    ("state", "says"), [("running", "waiting for a "), ("crashed", "no value was logged")]
+)
+def test_a_run_that_has_ended_is_not_waited_for(state, says):
+    chart = chart_of(Metric("a"), [run_of([NAN, NAN], state=state)], ChartOptions(), (0.0, 2.0))
+    assert says in texts(draw_chart(chart, 40, 7))[3]
+
+
 @pytest.mark.parametrize(("unit", "text"), [("episodes", "7"), ("", "7.000")])
 def test_whole_numbers_of_things_have_no_fraction(unit, text):
     chart = chart_of(Metric("a", unit=unit), [run_of([5.0, 7.0])], ChartOptions(), (0.0, 1.0))

@@ -89,6 +89,14 @@ def test_nan_in_a_snapshot_is_a_value_never_written():
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [(-3.767e30, "-3.8e30"), (-3.22e-5, "-3.2e-5"), (-1.2e-12, "-1e-12"), (-0.01234, "-0.0123")],
+)
+def test_a_narrow_value_loses_digits_and_not_its_exponent(value, text):
+    assert format_written(value, 7) == text
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (0, "0s"),
