@@ -100,7 +100,7 @@ def print_ending(run: Run, as_json: bool) -> None:
         if warning := newest_warning(view.events):
             print_line(f"  warning: {warning}")
         next_ones = _AFTER_FINISHED if status.state == "finished" else {}
-        is_left = status.state in ("stopped", "crashed")
+        is_left = status.state != "finished" and (status.progress_fraction or 0.0) < 1
         if is_left and any(run.checkpoint_folder.glob("iteration-*.pt")):
             next_ones = {"train --resume": "goes on"}
     width = max(map(len, next_ones), default=0)
