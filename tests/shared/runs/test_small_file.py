@@ -95,7 +95,7 @@ def test_a_key_of_ever_so_many_parts_is_refused_before_it_is_read(tmp_path):
 @pytest.mark.parametrize("part", ['\\"', '"', '"\n', '"""\\', ".a", "''''\n", "#", ".\n="])
 def test_looking_for_long_keys_takes_a_time_that_grows_with_the_text(part):
     start = time.perf_counter()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"\w"):
         toml_table('"' + part * (2**18 // len(part)))
     assert time.perf_counter() - start < 5
 
