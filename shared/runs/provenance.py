@@ -98,10 +98,11 @@ def _diff() -> str | None:
     if re.search(r"^(local|worktree)\t", programs.text, re.MULTILINE):
         changes = _Answer("", "the configuration of this repository names filters, programs to run")
     elif not commit.error:
-        # Whatever the user's settings are, and without the programs that they name.
+        # Whatever the user's settings are, and without the programs that they name. A submodule has
+        # a configuration of its own, so its files are not looked at.
         changes = _git(
             *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/"),
-            *("--dst-prefix=b/", "HEAD", "--"),
+            *("--dst-prefix=b/", "--ignore-submodules=dirty", "HEAD", "--"),
             until_s=until_s,
         )
     if changes.error:

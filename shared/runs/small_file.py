@@ -17,9 +17,16 @@ from ..text.plain_values import MAX_INTEGER_BITS
 from .owners import opened_parent
 
 MAX_DEPTH = 64  # of tables and lists within each other
+MAX_KEY_PARTS = 100
 
-_QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'')
-_LONG_KEY = re.compile(r"(?:\.[^.,=\[\]{}\n]*){100}")
+# Strings and comments. One without an end goes on to the end of its line, or of the text: no
+# alternative fails, so that a text is searched in a time that grows with its length.
+_STRINGS = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"""(?!")|\Z)|"(?:[^"\\\n]|\\[^\n])*+"?'
+    r"|'''.*?(?:'''(?!')|\Z)|'[^'\n]*'?|#[^\n]*",
+    re.DOTALL,
+)
+_ENDS_OF_KEYS = re.compile(r"[,=\[\]{}\n]")
 
 Parsed = TypeVar("Parsed")
 
@@ -111,11 +118,12 @@ def read_toml(path: Path, limit_bytes: int, beneath: Path | None = None) -> dict
 
 
 def toml_table(text: str) -> dict[str, Any]:
-    """The table in a TOML text. Raises ValueError where it is none, or has a key of more than 100
-    parts: to read one takes memory with the square of their number.
+    """The table in a TOML text. Raises ValueError where it is none, or has a key of more than
+    `MAX_KEY_PARTS`: to read one takes memory with the square of their number.
     """
-    if _LONG_KEY.search(_QUOTED.sub("", text)):
-        raise ValueError("a key has more than 100 parts")
+    keys = _ENDS_OF_KEYS.split(_STRINGS.sub("", text))
+    if any(key.count(".") >= MAX_KEY_PARTS for key in keys):
+        raise ValueError(f"a key has more than {MAX_KEY_PARTS} parts")
     return tomllib.loads(text)
 
 

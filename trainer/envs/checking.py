@@ -19,6 +19,7 @@ from ...shared.text.harmless import one_line
 from ..settings.own_code import MOST_SAID
 
 FLAGS = "terminated", "truncated"
+WRAPPING = "gymnasium", "pettingzoo", __name__.partition(".")[0]  # packages with wrappers
 TRUTH_VALUES = bool, np.bool_
 # What NumPy raises for values of another type, structure or size; a tensor with a gradient is a
 # RuntimeError.
@@ -44,14 +45,23 @@ def making(setting: str) -> Iterator[None]:
 
 
 def check_reset(env: Any, setting: str) -> None:
-    """Raises ConfigError if `reset` takes no seed."""
-    method = getattr(env, "unwrapped", env).reset
+    """Raises ConfigError if `reset` takes no seed. The wrappers of libraries take one and hand it
+    on; those of a user may leave it out.
+    """
+    while _package(env) in WRAPPING and env is not env.unwrapped and hasattr(env, "env"):
+        env = env.env
     try:
-        inspect.signature(method).bind(seed=0)
+        inspect.signature(env.reset).bind(seed=0)
+    except ValueError:  # a compiled method, whose signature is not known
+        return
     except TypeError:
         raise ConfigError(
             f"{setting}: reset takes no seed, expected reset(self, seed=None, options=None)"
         ) from None
+
+
+def _package(env: Any) -> str:
+    return type(env).__module__.partition(".")[0]
 
 
 def close_all(envs: Iterable[Any], name: str) -> None:

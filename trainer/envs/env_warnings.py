@@ -109,7 +109,7 @@ def _of_masks(env: Any, space: Any, info: Any, num_choices: int) -> Iterator[str
     spaces = getattr(space, "spaces", None)
     if isinstance(spaces, Mapping):
         flatdim = import_gymnasium().spaces.flatdim
-        if key := unused_key({name: flatdim(each) for name, each in spaces.items()}, num_choices):
+        if key := unused_key(spaces, num_choices, flatdim):
             yield unused_masks(f"the key {key!r} of observations")
     if warning := unused_in_info(info, num_choices):
         yield warning

@@ -47,20 +47,28 @@ def unused_masks(where: str) -> str:
     )
 
 
-def unused_key(sizes: Mapping[str, Any], num_choices: int) -> str:
-    """The key of a mask that is not used among these, with the numbers of their entries. What is
-    called `mask` may be anything else of another size.
+def unused_key(entries: Mapping[str, Any], num_choices: int, size_of: Callable[[Any], int]) -> str:
+    """The key of a mask that is not used among these. What is called `mask` may be anything else of
+    another size.
     """
-    found = sorted(UNUSED_KEYS & sizes.keys())
-    return next((key for key in found if key != "mask" or sizes[key] == num_choices), "")
+    found = sorted(UNUSED_KEYS & entries.keys())
+    return next((k for k in found if k != "mask" or size_of(entries[k]) == num_choices), "")
 
 
 def unused_in_info(info: Any, num_choices: int) -> str:
     """The warning about a mask in an info that is not used; empty if there is none."""
     if not isinstance(info, Mapping) or UNUSED_KEYS.isdisjoint(info):
         return ""
-    key = unused_key({key: np.size(info[key]) for key in UNUSED_KEYS & info.keys()}, num_choices)
+    key = unused_key(info, num_choices, _size)
     return unused_masks(f"info['{key}']") if key else ""
+
+
+def _size(mask: Any) -> int:
+    """The number of entries of anything in an info; 0 for what is no array."""
+    try:
+        return int(np.size(mask))
+    except (TypeError, ValueError, RuntimeError):  # lists of several lengths, tensors elsewhere
+        return 0
 
 
 def joined(mask: Any, num_rows: int = 1) -> NDArray[Any]:

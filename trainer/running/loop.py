@@ -101,7 +101,9 @@ def train(
                     break
                 former = experiment.iteration
                 try:
-                    waits = callbacks.follow_iterations or inspection.wants_next
+                    # Some env steps of what may be the last may be dead: then more follow.
+                    waits = experiment.is_complete_after(experiment.num_started + 1)
+                    waits |= callbacks.follow_iterations or inspection.wants_next
                     iterate(experiment, due, telemetry, inspection, should_stop, waits)
                 except _StoppedMidwayError:
                     break

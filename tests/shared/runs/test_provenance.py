@@ -84,6 +84,19 @@ def test_no_filter_that_a_repository_brings_is_run(repository):
     assert not (repository / "ran").exists()
 
 
+def test_no_filter_that_a_submodule_brings_is_run(repository, tmp_path):
+    ran = tmp_path / "ran"
+    git("clone", "-q", str(repository), "part")
+    git("-c", "advice.addEmbeddedRepo=false", "add", "part")
+    git("commit", "-q", "-m", "part")
+    git("-C", "part", "config", "filter.own.clean", f"touch {ran}; cat")
+    (repository / "part/.git/info/attributes").write_text("*.py filter=own\n")
+    (repository / "part/train.py").write_text("a = 1\nb = 3\n")
+    (repository / "train.py").write_text("a = 1\nb = 3\n")
+    assert "\n-b = 2\n+b = 3\n" in diff()
+    assert not ran.exists()
+
+
 def test_nothing_is_fetched_by_a_program_that_a_repository_brings(
     repository, tmp_path, monkeypatch
 ):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
 from operant.shared.runs.run_folder import Run
-from operant.shared.runs.small_file import read_json, read_small, read_toml, write_whole
+from operant.shared.runs.small_file import read_json, read_small, read_toml, toml_table, write_whole
 
 
 def test_what_was_written_is_on_the_disk_before_it_has_the_file_s_name(tmp_path, monkeypatch):
@@ -72,7 +73,13 @@ def test_a_number_that_raises_wherever_it_is_looked_at_is_refused(tmp_path, form
 
 def test_a_key_of_ever_so_many_parts_is_refused_before_it_is_read(tmp_path):
     path = tmp_path / "run.toml"
-    for key in (".".join("a" * 20_000), '"a" . ' * 200 + "b", "x = {" + ".".join("a" * 200)):
+    long = ".".join("a" * 200)
+    # A quote within a string of several lines begins no string that could hide a key.
+    hidden = [
+        f"x = {{a = {q}\n{p} {q}{q[0]}, {long} = 1, c = {p}"
+        for q, p in (('"""', "'"), ("'''", '"'))
+    ]
+    for key in (".".join("a" * 20_000), '"a" . ' * 200 + "b", "x = {" + long, *hidden):
         path.write_text(f"{key} = 1\n")
         with pytest.raises(ValueError, match="more than 100 parts"):
             read_toml(path, 1 << 20)
@@ -80,6 +87,17 @@ def test_a_key_of_ever_so_many_parts_is_refused_before_it_is_read(tmp_path):
     numbers = [0.5] * 300
     path.write_text(f"a.b.c = '{text}'\nb = \"{text}\"\nc = {numbers}\n")
     assert read_toml(path, 1 << 20) == {"a": {"b": {"c": text}}, "b": text, "c": numbers}
+    dots = "." * 300
+    path.write_text(f'# {dots}\na = """\n{dots} \\""" # """ # {dots}\nb = \'\'\'\n{dots}\'\'\'\n')
+    assert read_toml(path, 1 << 20) == {"a": f'{dots} """ # ', "b": dots}
+
+
+@pytest.mark.parametrize("part", ['\\"', '"', '"\n', '"""\\', ".a", "''''\n", "#", ".\n="])
+def test_looking_for_long_keys_takes_a_time_that_grows_with_the_text(part):
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=r"\w"):
+        toml_table('"' + part * (2**18 // len(part)))
+    assert time.perf_counter() - start < 5
 
 
 def test_of_json_likewise(tmp_path):

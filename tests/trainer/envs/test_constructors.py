@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from contextlib import closing
 
@@ -17,7 +18,7 @@ from gymnasium.envs.registration import EnvSpec
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
 from operant.trainer.envs import load_any_spec, make_envs
-from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.checking import EnvError, check_reset
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
 from operant.trainer.envs.own_envs import check_own, register_own
 from operant.trainer.envs.vector import Transitions
@@ -125,6 +126,23 @@ def test_a_reset_without_a_seed_is_refused():
 
     with pytest.raises(ConfigError, match="reset takes no seed, expected reset"):
         load_any_spec(register_own(lambda: Unseeded("discrete")))
+
+    class Seedless(gymnasium.Wrapper):
+        def reset(self, *, seed=None, options=None):
+            return self.env.reset()
+
+    own = register_own(lambda: gymnasium.wrappers.TimeLimit(Seedless(Unseeded("discrete")), 9))
+    assert load_any_spec(own).actions.n == 3
+
+
+def test_a_compiled_reset_is_taken_as_it_is():
+    class Compiled(Exact):
+        def __getattribute__(self, name):
+            return min if name == "reset" else super().__getattribute__(name)
+
+    with pytest.raises(ValueError, match="no signature found"):
+        inspect.signature(Compiled("discrete").reset)
+    check_reset(Compiled("discrete"), "env = 'compiled'")
 
 
 TENSOR = torch.ones((), requires_grad=True)

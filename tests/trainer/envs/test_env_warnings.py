@@ -140,6 +140,12 @@ def test_masks_under_another_key_are_said(warnings_of, key):
 
 def test_another_thing_that_is_called_mask_is_nothing_to_say(warnings_of):
     assert warnings_of(Shown(info={"mask": np.ones((8, 8))})) == []
+    assert warnings_of(Shown(info={"mask": [[1], [0, 1]]})) == []
+
+
+def test_masks_that_are_no_array_are_said(warnings_of):
+    (masks,) = warnings_of(Shown(info={"legal_actions": [[0], [0, 1]]}))
+    assert "it has info['legal_actions'], and operant uses" in masks
 
 
 @pytest.mark.parametrize("num_workers", [0, pytest.param(1, marks=pytest.mark.slow)])
@@ -202,4 +208,4 @@ def test_a_run_says_its_settings_first_and_then_what_it_overlooks(capsys, monkey
     assert joined.startswith(JOINED)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == f"operant: {told}"
-    assert f"operant: {joined}" in lines
+    assert f"operant: warning: {joined}" in lines
