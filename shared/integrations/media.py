@@ -359,8 +359,10 @@ def quantiles_of_buckets(counts: Any, edges: Any) -> dict[str, float]:
     edges = np.asarray(edges, dtype=np.float64).ravel()
     if edges.size != counts.size + 1 or (counts < 0).any():
         raise ValueError(f"{counts.size} counts do not fit {edges.size} edges")
-    if not (np.isfinite(counts).all() and np.isfinite(edges).all()):
+    if not (np.isfinite(counts.sum()) and np.isfinite(np.diff(edges)).all()):
         raise ValueError("counts and edges must be finite")
+    if (np.diff(edges) < 0).any():
+        raise ValueError("edges must rise")
     if not counts.sum():
         return {}
     below = np.concatenate([[0.0], np.cumsum(counts)])

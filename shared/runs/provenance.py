@@ -23,6 +23,7 @@ from .run_folder import DIFF_FILE, PACKAGES_FILE
 
 GIT_WAIT_S = 2.0  # for the commit, and for its changes: a network disk may make git slow
 MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES = 100_000, 2_000
+NOTHING_SAID = "git failed"  # as where there is nothing to find
 CODE = ("commands", "shared", "trainer")  # what a rank runs
 
 
@@ -97,6 +98,8 @@ def _diff() -> str | None:
     programs = _git("config", "--show-scope", "--get-regexp", r"^filter\.", until_s=until_s)
     if re.search(r"^(local|worktree)\t", programs.text, re.MULTILINE):
         changes = _Answer("", "the configuration of this repository names filters, programs to run")
+    elif programs.error not in ("", NOTHING_SAID):  # an old git cannot say whose they are
+        changes = programs
     elif not commit.error:
         # Whatever the user's settings are, and without the programs that they name. A submodule has
         # a configuration of its own, so its files are not looked at.
@@ -165,7 +168,7 @@ def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _A
                 return _Answer(lines.decode("utf-8", "replace"), is_cut=True)
             if process.wait(max(0.0, until_s - time.monotonic())):
                 first = process.stderr.read(1000).decode("utf-8", "replace").partition("\n")[0]
-                return _Answer("", one_line(first.removeprefix("fatal: ")) or "git failed")
+                return _Answer("", one_line(first.removeprefix("fatal: ")) or NOTHING_SAID)
             return _Answer(data.decode("utf-8", "replace"))
     except subprocess.TimeoutExpired:
         return _Answer("", f"git takes longer than {GIT_WAIT_S:g} s")

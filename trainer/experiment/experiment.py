@@ -101,8 +101,12 @@ class Experiment:
     @property
     def env_steps(self) -> int:
         """Env steps of all finished iterations, and `unplanned_env_steps`."""
-        num_alive = self.iteration * self.rollout_size - self.dead_env_steps
-        return num_alive + self.unplanned_env_steps
+        return self.learned_env_steps + self.unplanned_env_steps
+
+    @property
+    def learned_env_steps(self) -> int:
+        """Env steps of all finished iterations, without dead ones."""
+        return self.iteration * self.rollout_size - self.dead_env_steps
 
     @property
     def unplanned_env_steps(self) -> int:

@@ -146,15 +146,16 @@ def prepare(
         metrics.phase("restoring")
         with restoring(resume_from.state, experiment.state_dict):
             experiment.load_state_dict(resume_from.state, resume_from.iteration)
-        if text := moved_schedules(saved_config(resume_from.config), config, resume_from.iteration):
+        before = saved_config(resume_from.config)
+        if text := moved_schedules(before, config, experiment.learned_env_steps):
             metrics.event("warning", text)
 
 
-def moved_schedules(before: TrainConfig, now: TrainConfig, iteration: int) -> str:
-    """What the schedules of a run are at after `iteration`, where it goes on with another number of
-    env steps than `before`, and how they stay as they were; empty where nothing moves.
+def moved_schedules(before: TrainConfig, now: TrainConfig, env_steps: int) -> str:
+    """Say from where to where schedules move as a run that has learned from `env_steps` goes on
+    with another configuration, and how they stay as they were; empty where nothing moves.
     """
-    values = [scheduled_values(config, iteration) for config in (before, now)]
+    values = [scheduled_values(config, env_steps) for config in (before, now)]
     moved = [
         f"{key} goes from {short_number(old)} to {short_number(new)}"
         for (key, old), new in zip(values[0].items(), values[1].values(), strict=True)
@@ -166,10 +167,10 @@ def moved_schedules(before: TrainConfig, now: TrainConfig, iteration: int) -> st
     return f"{', '.join(moved)}; with schedule_env_steps = {kept} schedules stay as they were"
 
 
-def scheduled_values(config: TrainConfig, iteration: int) -> dict[str, float]:
-    """The values of a run's schedules after `iteration`, by their keys."""
+def scheduled_values(config: TrainConfig, env_steps: int) -> dict[str, float]:
+    """The values of a run's schedules after `env_steps`, by their keys."""
     section = config.algorithm_section
-    fraction = min(iteration / config.num_scheduled_iterations, 1.0)
+    fraction = min(env_steps / (config.num_scheduled_iterations * config.rollout_size), 1.0)
     values = {}
     for key in ("learning_rate", "clip_coef", "entropy_coef"):
         schedule: Any = getattr(section, f"{key.removesuffix('_coef')}_schedule", "constant")

@@ -20,21 +20,25 @@ def config_of(algorithm="ppo", total=1000, schedule=None, **settings):
 def test_a_run_that_goes_on_for_longer_says_how_its_schedules_move():
     schedules = {"learning_rate": 1e-3, "learning_rate_schedule": "linear", "clip_coef": 0.2}
     before, longer = (config_of(total=total, **schedules) for total in (1000, 2000))
-    assert moved_schedules(before, longer, 10) == (
+    assert moved_schedules(before, longer, 1000) == (
         "ppo.learning_rate goes from 0 to 5.00e-4; with schedule_env_steps = 1000 schedules stay "
         "as they were"
     )
-    assert moved_schedules(before, config_of(total=2000, schedule=1000, **schedules), 10) == ""
-    assert moved_schedules(before, before, 5) == ""
+    assert moved_schedules(before, config_of(total=2000, schedule=1000, **schedules), 1000) == ""
+    assert moved_schedules(before, before, 500) == ""
 
 
 def test_schedules_may_end_before_the_run_and_stay_at_their_ends():
     config = config_of(
         "dqn", 1000, 500, learning_rate=1e-3, learning_rate_schedule="cosine", epsilon_fraction=0.5
     )
-    rates = [scheduled_values(config, number)["dqn.learning_rate"] for number in (0, 5, 8, 10)]
+    rates = [
+        scheduled_values(config, number)["dqn.learning_rate"] for number in (0, 500, 800, 1000)
+    ]
     assert rates == pytest.approx([1e-3, 0.0, 0.0, 0.0])
-    epsilons = [scheduled_values(config, number)["exploration/epsilon"] for number in (0, 2, 3, 9)]
+    epsilons = [
+        scheduled_values(config, number)["exploration/epsilon"] for number in (0, 200, 300, 900)
+    ]
     assert epsilons == pytest.approx([1.0, 0.24, 0.05, 0.05])
 
 
