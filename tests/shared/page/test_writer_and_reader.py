@@ -42,7 +42,7 @@ def test_who_comes_while_a_snapshot_is_written_gets_the_one_before(path):
     writer, found = make_writer(path, "a"), []
     mapping = writer._mapping
 
-    class Halfway(dict):
+    class Halfway:
         def __setitem__(self, part, data):
             mapping[part.start : part.start + len(data) // 2] = data[: len(data) // 2]
             found.append(MetricsReader.attach(path).read())
