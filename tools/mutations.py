@@ -100,9 +100,8 @@ def outcome(fault: Fault) -> str:
     source = path.read_text() if path.is_file() else ""
     if source.count(fault.text) != 1:
         return "gone" if not source.count(fault.text) else "ambiguous"
-    tests = [test for test in fault.tests.split() if (ROOT / test.partition("::")[0]).exists()]
     path.write_text(source.replace(fault.text, fault.faulty))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "--tb=line", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "--tb=line", *fault.tests.split()]
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
