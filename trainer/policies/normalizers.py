@@ -144,6 +144,17 @@ def observe(
         normalizer.moments.update_over(ranks, map(normalizer.numbers, pieces))
 
 
+def discount_tensors(
+    rewards: Tensor, dones: Tensor, gamma: float, running: Tensor, returns: Tensor
+) -> None:
+    """The compiled `discount` for tensors of any device."""
+    for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
+        # One rounding, as in the compiled loop.
+        torch.add(reward, running, alpha=gamma, out=running)
+        returns[t] = running
+        running.masked_fill_(done, 0.0)
+
+
 class RewardNormalizer(nn.Module):
     """Rewards divided by the deviation of the discounted return; their mean is left alone."""
 
@@ -174,12 +185,8 @@ class RewardNormalizer(nn.Module):
         if rewards.device.type == "cpu":
             arrays = (x.numpy() for x in (self.returns, returns))
             discount(rewards.numpy(), dones.numpy(), self._gamma, *arrays)
-            return returns
-        for t, (reward, done) in enumerate(zip(rewards, dones, strict=True)):
-            # One rounding, as in the compiled loop.
-            torch.add(reward, self.returns, alpha=self._gamma, out=self.returns)
-            returns[t] = self.returns
-            self.returns.masked_fill_(done, 0.0)
+        else:
+            discount_tensors(rewards, dones, self._gamma, self.returns, returns)
         return returns
 
 

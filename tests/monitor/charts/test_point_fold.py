@@ -50,6 +50,17 @@ def test_a_seldom_metric_keeps_every_row_beside_one_that_is_folded():
     assert (often.low[-1], often.high[-1], often.publish[-1]) == (99_969, 100_000, 100_000)
 
 
+def test_what_is_left_over_of_a_fold_joins_the_newest_point():
+    fold = PointFold(1)
+    fold._max_points = 2
+    fold.add(rows(1, {0: [1.0, 2.0, 3.0, 4.0]}))  # folded to two points of two rows
+    fold.add(rows(5, {0: [5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0]}))  # 9 and 10 are left, 11 is open
+    points = fold.folded().points(0)
+    assert (points.span, points.newest_span) == (4, 3)
+    assert points.mean.tolist() == [2.5, 6.5, 10.0]
+    assert (points.low.tolist(), points.high.tolist()) == ([1, 5, 9], [4, 8, 11])
+
+
 def test_metrics_that_part_keep_what_they_had():
     fold = PointFold(2)
     fold.add(rows(1, {0: [1.0, 2.0], 1: [3.0, 4.0]}))

@@ -200,3 +200,25 @@ def test_what_was_overwritten_during_a_look_is_none_of_its_rows(operant_pages):
     os.close(fd)
     assert publishes[-1] == 2000
     assert publishes == list(range(publishes[0], 2001))
+
+
+def test_a_torn_row_and_those_behind_it_are_left_for_the_next_look(operant_pages):
+    path = operant_pages / "p"
+    writer = MetricsWriter.create(path, "run", publish_interval_s=1)
+    for number in range(1, 4):
+        writer.publish({"a": number}, number, number)
+    fd, is_torn = os.open(path, os.O_RDONLY), True
+
+    def pread(size: int, offset: int) -> bytes:
+        data = bytearray(os.pread(fd, size, offset))
+        if is_torn and size > 16:
+            data[size // 2] ^= 1  # in the second of three rows
+        return bytes(data)
+
+    reader = RowRingReader(pread, MetricsReader.attach(path).header.layout["ROWS"])
+    first = reader.read()
+    is_torn = False
+    second = reader.read(first.position)
+    os.close(fd)
+    assert [publish_of(record) for record in first.records] == [1]
+    assert [publish_of(record) for record in second.records] == [2, 3]

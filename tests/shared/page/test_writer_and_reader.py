@@ -38,6 +38,23 @@ def test_a_snapshot_holds_all_values_of_the_newest_publish(path):
     assert (snapshot.publish, snapshot.iteration, snapshot.env_steps) == (2, 2, 200)
 
 
+def test_who_comes_while_a_snapshot_is_written_gets_the_one_before(path):
+    writer, found = make_writer(path, "a"), []
+    mapping = writer._mapping
+
+    class Halfway:
+        def __setitem__(self, part, data):
+            mapping[part.start : part.start + len(data) // 2] = data[: len(data) // 2]
+            found.append(MetricsReader.attach(path).read())
+            mapping[part] = data
+
+    writer.publish({"a": 1.0})
+    writer._mapping = Halfway()
+    for number in (2, 3, 4):
+        writer.publish({"a": number})
+    assert [snapshot and snapshot.publish for snapshot in found] == [1, 2, 3]
+
+
 def test_a_metric_is_nan_until_it_is_written_and_then_keeps_its_value(path):
     writer = make_writer(path, "a", "b")
     reader = MetricsReader.attach(path)

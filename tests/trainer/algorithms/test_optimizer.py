@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.algorithms.optimizer import EPSILON, FlatAdam
+from operant.trainer.algorithms.optimizer import EPSILON, FlatAdam, scaled_down
 
 
 @pytest.mark.parametrize("as_tensor", [True, False])
@@ -35,3 +35,11 @@ def test_a_step_that_is_not_active_moves_nothing_and_counts_for_nothing():
     assert adam.num_steps == 1
     assert torch.equal(adam.mean, before[1]["mean"])
     assert torch.equal(adam.square, before[1]["square"])
+
+
+def test_gradients_are_scaled_down_to_the_largest_norm_allowed():
+    gradients = torch.tensor([3.0, 4.0])
+    assert scaled_down(gradients, 10.0) == 5.0
+    assert gradients.tolist() == [3.0, 4.0]
+    assert scaled_down(gradients, 0.5) == 5.0
+    torch.testing.assert_close(gradients, torch.tensor([0.3, 0.4]))

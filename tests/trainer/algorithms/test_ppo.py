@@ -9,7 +9,6 @@ import torch
 from learning import collected, iterate, learn, num_steps_by_target_kl
 
 from operant.trainer.algorithms.minibatches import Batch
-from operant.trainer.algorithms.optimizer import scaled_down
 from operant.trainer.algorithms.ppo import PPO
 from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
 from operant.trainer.experiment.untrained import learner_settings
@@ -165,14 +164,6 @@ def test_target_kl_is_compared_with_the_mean_over_the_newest_epoch_alone(make_le
     assert 0 < first < of_both < second
     _, num_steps = learned(5, f"ppo.target_kl={(of_both + second) / 2}")
     assert num_steps == 2 * 4  # the second epoch, of 4 minibatches, is the last
-
-
-def test_gradients_are_scaled_down_to_the_largest_norm_allowed():
-    gradients = torch.tensor([3.0, 4.0])
-    assert scaled_down(gradients, 10.0) == 5.0
-    assert gradients.tolist() == [3.0, 4.0]
-    assert scaled_down(gradients, 0.5) == 5.0
-    torch.testing.assert_close(gradients, torch.tensor([0.3, 0.4]))
 
 
 def test_the_learning_rate_follows_its_schedule(make_learning):

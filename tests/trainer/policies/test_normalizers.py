@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.trainer.distributed.process_group import LOCAL
+from operant.trainer.jit.normalizing import discount
 from operant.trainer.policies.normalizers import (
     CLIP,
     ObsNormalizer,
@@ -15,6 +16,7 @@ from operant.trainer.policies.normalizers import (
     RewardNormalizer,
     Rewards,
     RunningMoments,
+    discount_tensors,
 )
 
 
@@ -60,6 +62,16 @@ def test_rewards_are_divided_by_the_deviation_of_the_return_and_keep_their_mean(
     # The sum goes on into the next rollout.
     normalizer.normalized(torch.tensor([[1.0]]), torch.tensor([[False]]))
     assert normalizer.returns.item() == 0.5 * 4.0 + 1.0
+
+
+def test_returns_of_tensors_are_those_of_the_compiled_loop():
+    generator = torch.Generator().manual_seed(1)
+    rewards = torch.randn(20, 3, generator=generator)
+    dones = torch.rand(20, 3, generator=generator) < 0.2
+    found, expected = ([torch.ones(3).double(), torch.empty(20, 3).double()] for _ in range(2))
+    discount_tensors(rewards, dones, 0.9, *found)
+    discount(rewards.numpy(), dones.numpy(), 0.9, *(x.numpy() for x in expected))
+    torch.testing.assert_close(found, expected)
 
 
 def test_no_samples_change_nothing():
