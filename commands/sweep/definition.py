@@ -32,7 +32,7 @@ def check_optuna() -> None:
 
 @dataclass(frozen=True)
 class Definition:
-    """A sweep: where all trials begin, what differs, how they are judged and how many there are.
+    """A sweep: where all trials begin, what differs, how they are compared and how many there are.
 
     `mark_env_steps` is how far apart the points are at which trials are compared. `storage` is a
     URL or folder that machines share, `machine` what this one is called among them.

@@ -85,7 +85,7 @@ class Experiment:
         return self.is_complete_after(self.num_started)
 
     def is_complete_after(self, iteration: int) -> bool:
-        """Whether the env steps are there after so many iterations, as far as is known: those
+        """Whether a run is complete after so many iterations, as far as is known: those
         under way may have dead ones. Without dead ones it is so after `num_iterations`.
         """
         num_alive = iteration * self.rollout_size - self.dead_env_steps

@@ -15,7 +15,7 @@ from ..policies.policy import Policy
 from ..spaces import ObsType
 
 ALL = slice(None)
-MOST_AT_ONCE = 2**17  # observations judged at once: what that takes beside a rollout has a limit
+MOST_AT_ONCE = 2**17  # observations evaluated at once: what that takes beside a rollout has a limit
 TORCH_TYPES: dict[ObsType, torch.dtype] = {np.float32: torch.float32, np.uint8: torch.uint8}
 
 

@@ -64,7 +64,7 @@ def train(
     metrics.phase("compiling")
     compiling = partial(metrics.phase, "compiling")
     with closing(make_experiment(config, compiling, ranks)) as experiment:
-        prepare(experiment, config, metrics, resume_from)
+        prepare(experiment, metrics, resume_from)
         intervals = Intervals(config, experiment, take_request)
         telemetry = telemetry_of(experiment, metrics, intervals, report)
         telemetry.callbacks = callbacks if callbacks else None
@@ -133,12 +133,7 @@ def train(
         return experiment.is_complete
 
 
-def prepare(
-    experiment: Experiment,
-    config: TrainConfig,
-    metrics: MetricsWriter,
-    resume_from: Checkpoint | None,
-) -> None:
+def prepare(experiment: Experiment, metrics: MetricsWriter, resume_from: Checkpoint | None) -> None:
     """All that comes before the first iteration."""
     experiment.compile(partial(metrics.phase, "compiling"))
     broadcast_state(experiment.ranks, vars(resume_from) if resume_from else None)
@@ -147,7 +142,7 @@ def prepare(
         with restoring(resume_from.state, experiment.state_dict):
             experiment.load_state_dict(resume_from.state, resume_from.iteration)
         before = saved_config(resume_from.config)
-        if text := moved_schedules(before, config, experiment.learned_env_steps):
+        if text := moved_schedules(before, experiment.config, experiment.learned_env_steps):
             metrics.event("warning", text)
 
 

@@ -141,7 +141,7 @@ class OffPolicyConfig(EpsilonGreedyConfig):
         )
 
     def _exploration_warnings(self, config: TrainConfig) -> tuple[str, ...]:
-        """What of epsilon's fall happens in the warm-up, where all actions are random anyway."""
+        """Warn where epsilon falls within the warm-up, whose actions are all random."""
         name = config.base_algorithm
         end = self.epsilon_fraction * config.num_scheduled_iterations * config.rollout_size
         if self.epsilon_start == self.epsilon_end or end > self.warmup_env_steps:

@@ -102,7 +102,7 @@ def squashed_slopes(drawn: Squashed, by_actions: Tensor, by_log_probs: Tensor) -
     by their log-probabilities [B], with the noise as it was.
 
         dlog p/du = -d log(da/du)/du,  du/dmean = 1,  du/dlog std = std * noise,
-        dlog p/dlog std = -1 besides
+        dlog p/dlog std = -1 in addition
     """
     by_log_probs, squash = by_log_probs.unsqueeze(-1), drawn.squash
     by_mean = squash.backward(by_actions, drawn.actions)
