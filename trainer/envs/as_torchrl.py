@@ -26,7 +26,8 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]
     and the environment's number alone.
 
     Where environments have several agents theirs are under "agents", with a dimension of agents:
-    observation, action, reward, `valid`, which is False in steps that an agent had no part in, and `retired`, which is True where its own episode ended by more than a time limit. An
+    observation, action, reward, `valid`, which is False in steps that an agent had no part in, and
+    `retired`, which is True where its own episode ended by more than a time limit. An
     environment is done when that is over for all.
     """
 
