@@ -150,6 +150,7 @@ def test_a_disk_without_room_is_told_in_its_own_words_and_leaves_the_former_chec
         assert list(disk.iterdir()) == [saved]
 
 
+@pytest.mark.slow
 def test_another_configuration_is_refused_by_key_and_values(make_experiment, small_config):
     checkpoint = checkpoint_of(make_experiment())
     check_same_config(checkpoint, small_config())
@@ -182,6 +183,7 @@ def test_a_checkpoint_of_another_format_is_refused_by_its_number(tmp_path):
         latest_checkpoint(tmp_path)  # no damage that an older checkpoint would mend
 
 
+@pytest.mark.slow
 def test_a_state_that_does_not_fit_is_one_line(make_experiment):
     experiment = make_experiment()
     state = experiment.state_dict()
@@ -195,6 +197,7 @@ def test_a_state_that_does_not_fit_is_one_line(make_experiment):
         experiment.load_state_dict(state, 0)
 
 
+@pytest.mark.slow
 def test_a_state_of_another_shape_is_told_with_its_place_and_both_shapes(
     make_experiment, small_config
 ):
@@ -212,6 +215,7 @@ def test_a_state_of_another_shape_is_told_with_its_place_and_both_shapes(
     ), caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "place"),
     [("dqn", "dead_env_steps"), ("dqn", "learner.finite_updates.num_skipped"),
