@@ -19,7 +19,7 @@ from ..shared.errors import OperantError
 from ..shared.page.requests import give_reason, send_request
 from ..shared.runs.run_folder import Run
 from .charts.shown_run import assigned_looks
-from .remote.host import RunElsewhere
+from .remote.run_elsewhere import RunElsewhere
 from .render.ascii import needs_ascii
 from .render.palette import THEMES, Palette
 from .runs.list.comparison import MAX_RUNS

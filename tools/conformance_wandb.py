@@ -97,7 +97,7 @@ PIECES: dict[str, list[Piece]] = {
         kept("finish(quiet=True)", "wandb.finish(quiet=True)", "status.state == 'finished'", real=False),
     ],
     "Media": [
-        kept("Image of an array", f"wandb.log({{'i': wandb.Image({PICTURE}, caption='c')}})", "files == ['images/i-00000000.png']"),
+        kept("Image of an array", f"wandb.log({{'i': wandb.Image({PICTURE}, caption='c')}})", "files == ['images/i-00000000.png', 'images/i-00000000.png.caption']"),
         kept("Image of a grey array", "wandb.log({'i': wandb.Image(np.zeros((4, 4)))})", "files == ['images/i-00000000.png']"),
         kept("Image of a tensor", "import torch\nwandb.log({'i': wandb.Image(torch.zeros(3, 8, 8))})", "files == ['images/i-00000000.png']", real=False),
         kept("Image of PIL", "from PIL import Image\nwandb.log({'i': wandb.Image(Image.new('RGB', (4, 4)))})", "files == ['images/i-00000000.png']"),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import NamedTuple
 
 from ...shared.errors import UsageError
 from ...shared.processes.ssh import remote_operant, ssh_command
-from ...shared.runs.run_folder import Run
 
 
 class RemoteName(NamedTuple):
@@ -57,11 +55,3 @@ def list_command(host: str, *, may_ask: bool) -> list[str]:
 
 def _operant_there(host: str, arguments: str, may_ask: bool) -> list[str]:
     return ssh_command(host, f"{remote_operant() or 'operant'} {arguments}", may_ask=may_ask)
-
-
-class RunElsewhere(Run):
-    """A run on another machine: it has no folder here, only a name to show and to compare."""
-
-    def __init__(self, remote: RemoteName) -> None:
-        super().__init__(Path(f"{remote.host}:{remote.run.replace('/', ' ')}"))
-        self.remote = remote

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from ...shared.runs.run_folder import Run
 from ..runs.list.runs_poller import Machine, RunRow, RunsPoller, RunsView
-from .host import RunElsewhere
 from .remote_list import RemoteList
 from .remote_run import RemoteRun
+from .run_elsewhere import RunElsewhere
 
 
 class Machines:

@@ -17,9 +17,10 @@ from ..runs.reading.alerts import alerts_in
 from ..runs.reading.run_view import RunView, view_of
 from .connection import Connection
 from .frames import Frame
-from .host import RemoteName, RunElsewhere, stream_command
+from .host import RemoteName, stream_command
 from .messages import PageMessage, read_head, read_machine
 from .page_blocks import PageMirror
+from .run_elsewhere import RunElsewhere
 
 AGAIN_AFTER_S = 5.0
 

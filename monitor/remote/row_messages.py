@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from ...shared.text.harmless import one_line
 from ..runs.list.runs_poller import RunRow
-from .host import RemoteName, RunElsewhere
+from .host import RemoteName
 from .messages import Measured, Message, NotesMessage, StatusMessage, Text, refusal
 from .row_bounds import (
     MAX_KEYS,
@@ -22,6 +22,7 @@ from .row_bounds import (
     bytes_of,
     plain_value,
 )
+from .run_elsewhere import RunElsewhere
 
 
 def _first(most: int) -> Callable[[Any], Any]:

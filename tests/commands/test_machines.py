@@ -21,9 +21,9 @@ from waiting import wait_for
 from operant.monitor.app import MonitorApp
 from operant.monitor.remote import remote_list, row_bounds
 from operant.monitor.remote.frames import Frame, read_frame, write_frame
-from operant.monitor.remote.host import RunElsewhere
 from operant.monitor.remote.machines import Machines
 from operant.monitor.remote.remote_list import RemoteList
+from operant.monitor.remote.run_elsewhere import RunElsewhere
 from operant.monitor.remote.sending import _ListSender
 from operant.monitor.screens.run_screen import RunScreen
 from operant.shared.runs.run_folder import create_run

@@ -15,7 +15,8 @@ from operant.monitor.panels.run_table import (
     machine_width,
     order_under,
 )
-from operant.monitor.remote.host import RemoteName, RunElsewhere
+from operant.monitor.remote.host import RemoteName
+from operant.monitor.remote.run_elsewhere import RunElsewhere
 from operant.monitor.render.lines import line_width
 from operant.monitor.render.sparks import BLOCKS
 from operant.monitor.runs.list.runs_poller import RunRow
