@@ -131,7 +131,8 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "seed": {"seed 2": ("seed=2",)},
     "learning rate": {
-        name: (f"own.learning_rate_schedule={name}",) for name in ("linear", "cosine")
+        "linear": ("own.learning_rate_schedule=linear",),
+        "cosine": ("own.learning_rate_schedule=cosine", f"schedule_env_steps={16 * 16 * 12}"),
     },
     "discount": {"gamma 0.9": ("own.gamma=0.9",)},
     "gradients": {"clipped": ("own.max_grad_norm=0.05",)},
