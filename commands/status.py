@@ -15,8 +15,8 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     most of the time, it also prints advice.
 
     RUN is a run's id, its name, or any part of either that no other run has. If several runs have
-    the name, it is the newest, and a warning says so. HOST:RUN is a run on
-    another machine, over your own ssh.
+    the name, it is the newest, and a warning says so. HOST:RUN is a run on another machine, over
+    your own ssh.
     """
     from ..monitor.panels.hints import hints_in_words
     from ..monitor.runs.reading.run_poller import look_once

@@ -103,10 +103,10 @@ def print_ending(run: Run, as_json: bool) -> None:
         is_left = status.state != "finished" and (status.progress_fraction or 0.0) < 1
         if is_left and any(run.checkpoint_folder.glob("iteration-*.pt")):
             next_ones = {"train --resume": "goes on"}
-    width = max(map(len, next_ones), default=0)
-    for words, effect in next_ones.items():
-        command = f"operant {words} {run.id}"
-        print_line(f"  {command:<{len(run.id) + width + 12}} {effect}")
+    commands = {f"operant {words} {run.id}": effect for words, effect in next_ones.items()}
+    width = max(map(len, commands), default=0)
+    for command, effect in commands.items():
+        print_line(f"  {command:<{width}}    {effect}")
 
 
 def print_status(

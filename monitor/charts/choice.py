@@ -276,7 +276,7 @@ def _lacking(name: str, runs: Sequence[ShownRun], curves: Sequence[Curve]) -> st
 
 
 def _never(runs: Sequence[ShownRun]) -> str:
-    """What is said in place of a curve for which nothing will come."""
+    """The words in place of a curve that will never have a point; empty while it may have one."""
     may_come = any(run.view.status.is_alive or run.view.is_loading for run in runs)
     return "" if may_come else "no value was logged"
 

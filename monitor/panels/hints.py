@@ -64,8 +64,8 @@ def hint_of(view: RunView, gpu_busy: float | None = None) -> Hint | None:
 
 
 def hints_in_words(view: RunView) -> list[str]:
-    """What a command says of a run: its newest warning, then why it is slow. The GPU's load is a
-    mean over half a minute, and unknown to one look.
+    """The hints that a command prints: the run's newest warning, then why the run is slow. A single
+    look does not know the GPU's load, which is a mean over half a minute.
     """
     hint = hint_of(view)
     return list(filter(None, [newest_warning(view.events), hint.in_words() if hint else ""]))

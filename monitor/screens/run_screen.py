@@ -52,8 +52,7 @@ _KEYS = (
 )
 _FIRST, _REST = _KEYS[:4], _KEYS[4:]  # between them, keys of the pane that has the focus
 _ENLARGED = {"enter": "shrink", "esc": "back"}  # what keys do where a pane is enlarged
-
-_WIDE = 100  # from here it says why runs are left out
+_WIDE = 100  # from here the legend says why runs are left out
 
 
 class Legend(Drawing):
@@ -90,7 +89,7 @@ class Legend(Drawing):
         return [[*line, *left_out]]
 
     def _left_out(self, width: int) -> Line:
-        """What is said of runs that were chosen and are on no chart."""
+        """How many of the chosen runs are on no chart, and why; empty if none."""
         if not self._num_left_out:
             return []
         why = f": {MAX_RUNS} at most" if width >= _WIDE else ""
@@ -131,7 +130,7 @@ class NoticeLine(Drawing):
         self._told: tuple[RunView, Sequence[Alert], str] | None = None
 
     def show(self, view: RunView, alerts: Sequence[Alert] = (), warning: str = "") -> None:
-        """What the run itself says comes first, then `warning`, then the newest of `alerts`."""
+        """Show the run's own message; without one `warning`, or else the newest of `alerts`."""
         self._told = view, alerts, warning
         has_notice = draw_notice(view, 80, alerts, warning) is not None
         if self.display != has_notice:

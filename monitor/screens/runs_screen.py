@@ -40,6 +40,7 @@ POLL_EVERY_S = 1.0
 _SOON_S = 0.05
 _OTHER_ROWS = 4  # of the screen: its head, that of the list, a free one, the keys
 _RETURNS_SOON_S = 0.2
+_MOST_LINES = 6  # of machines that do not answer
 _SORT, _GROUP = "sort by", "group by"
 _KEYS = (
     ("q", "quit"),
@@ -54,12 +55,9 @@ _KEYS = (
 )
 
 
-_MOST_LINES = 6  # of machines that do not answer
-
-
 class RunsHead(Drawing):
-    """What this is, how many runs there are, how many of them a filter leaves, and the metric that
-    the list shows, where it is the same for all.
+    """The title, the number of runs and of those that a filter leaves, and the metric that the list
+    shows, if it is the same for all.
     """
 
     def __init__(self) -> None:

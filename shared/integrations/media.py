@@ -42,8 +42,8 @@ class Media:
         """What becomes metrics, below the name that it is logged under."""
         return {}
 
-    def what_is_missing(self) -> str:
-        """What of the data the numbers leave out; empty where they have all of it."""
+    def left_out(self) -> str:
+        """How much of the data the numbers leave out, in words; empty if nothing."""
         return ""
 
     def write(self, name: str, write_file: WriteFile) -> None:
@@ -116,7 +116,7 @@ class Histogram(Media):
             return quantiles_of_buckets(counts, edges)
         return quantiles_of(array_of(self.data))
 
-    def what_is_missing(self) -> str:
+    def left_out(self) -> str:
         if self.np_histogram is not None:
             return "" if self.numbers() else NO_VALUES
         return not_finite_in_words(array_of(self.data))
@@ -218,7 +218,7 @@ class KeptObjects:
             try:
                 media.write(name, lambda *file, kind=media.kind: self._write(kind, step, *file))
                 numbers |= {f"{name}/{key}": number for key, number in media.numbers().items()}
-                self._say_missing(name, media.what_is_missing())
+                self._say_left_out(name, media.left_out())
             except NoRoomForMediaError as error:
                 self._warn("media room", f"'{name}' and more are not kept: {error}")
             except Exception as error:  # whatever a foreign object or a disk raises
@@ -237,7 +237,7 @@ class KeptObjects:
             if values.ndim or not _finite(values).size:  # a single masked one is nothing
                 found = quantiles_of(values)
                 if _numbers(values).size:  # what is masked is no mistake
-                    self._say_missing(name, not_finite_in_words(values))
+                    self._say_left_out(name, not_finite_in_words(values))
                 return {f"{name}/{key}": number for key, number in found.items()}
         except Exception:
             pass
@@ -246,7 +246,7 @@ class KeptObjects:
         )
         return {}
 
-    def _say_missing(self, name: str, text: str) -> None:
+    def _say_left_out(self, name: str, text: str) -> None:
         if text:
             self._warn(f"finite {name}", f"'{name}': {text}")
 

@@ -172,9 +172,8 @@ class TrackedRun:
         self._iteration, self._step = iteration, step
         self._is_step_over = step >= 0  # what comes without a step belongs to the next
         self._lock = threading.RLock()  # a signal's handler may end the run in the middle of a log
-        self._logs: deque[tuple[Any, Any, Any]] = (
-            deque()
-        )  # under way, and of handlers in its middle
+        # The log under way, and those that a signal's handler begins in its middle.
+        self._logs: deque[tuple[Any, Any, Any]] = deque()
         self._is_logging = False
         self._pid = os.getpid()
         self._is_open = session is not None

@@ -152,9 +152,9 @@ def _looked_at(host: str, env: str, *options: Any) -> Any:
             from .mujoco.host import load_mujoco_spec
 
             return load_mujoco_spec(env.removeprefix(GYMNASIUM_PREFIX), *options)
-        from .workers.sources import source_of
+    from .workers.sources import source_of
 
-        return source_of(env, *options)
+    return source_of(env, *options)
 
 
 def look_again() -> None:

@@ -103,7 +103,9 @@ def env_action(space: Any, rows: Array) -> Any:
     """
     if space is None:
         return rows
-    return _nested(space, rows, itertools.count()) if hasattr(space, "spaces") else _of(space, rows)
+    return (
+        _nested(space, rows, itertools.count()) if hasattr(space, "spaces") else _typed(space, rows)
+    )
 
 
 def _nested(space: Any, rows: Array, columns: Iterator[int]) -> Any:
@@ -113,11 +115,11 @@ def _nested(space: Any, rows: Array, columns: Iterator[int]) -> Any:
     if spaces is not None:
         return tuple(_nested(each, rows, columns) for each in spaces)
     if not space.shape:
-        return _of(space, rows[..., next(columns)])
-    return _of(space, rows[..., [next(columns) for _ in range(space.shape[0])]])
+        return _typed(space, rows[..., next(columns)])
+    return _typed(space, rows[..., [next(columns) for _ in range(space.shape[0])]])
 
 
-def _of(space: Any, rows: Array) -> Any:
+def _typed(space: Any, rows: Array) -> Any:
     """A copy of `rows` in the type of a space without parts."""
     typed = rows.astype(space.dtype)
     if hasattr(space, "low"):  # a Box, whose bounds may have more digits than float32

@@ -31,11 +31,10 @@ from ..returns.episodes import Evaluation
 from .callbacks import EXITS, Callbacks
 from .checkpoint_writer import CheckpointWriter
 from .divergence import check_weights
-from .endless import EndlessEpisodes
 from .inspection.inspection import Inspection
 from .rank_timing import RankTable
 from .skipped_updates import SkippedUpdates
-from .telemetry import Report, Telemetry
+from .telemetry import EndlessEpisodes, Report, Telemetry
 
 NO_CALLBACKS = Callbacks()
 

@@ -15,7 +15,6 @@ from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_
 from ..config.metrics import GRAD_NORM
 from ..machine.stopwatch import OTHER, Stopwatch
 from .callbacks import Callbacks
-from .endless import MANY_AT_END, EndlessEpisodes
 from .rank_timing import RankTable
 from .skipped_updates import NUM_UPDATES, SkippedUpdates
 
@@ -26,6 +25,9 @@ SAY_EVERY_S = 0.05
 
 LATE_AFTER_S, LATE_FACTOR = 5.0, 3.0  # an iteration that no time left is promised in
 UPDATES_PER_S = "updates/per_s"
+NUM_EPISODES = "episode/count"
+# Env steps of each environment without an end of an episode: nearly all episodes are shorter.
+ENDLESS, ENDLESS_AT_END = 5_000, 1_000  # a run may have fewer
 
 
 class Work(Protocol):
@@ -50,6 +52,27 @@ class Work(Protocol):
     @property
     def work_done(self) -> object:
         """A value that changes with every finished piece of work."""
+
+
+class EndlessEpisodes:
+    """Looks for the first episode that ends in this process."""
+
+    def __init__(self, num_rows: int = 1, env_steps: int = 0) -> None:
+        """`num_rows` episodes are played at a time; `env_steps` were before."""
+        self._num_rows, self._before = num_rows, env_steps
+        self._is_over = False  # an episode has ended, or the warning was given
+
+    def warning(self, values: Mapping[str, float], env_steps: int, many: int = ENDLESS) -> str:
+        """The warning after an iteration with these metrics; empty except once."""
+        self._is_over |= values.get(NUM_EPISODES, 0.0) > 0
+        num_steps = env_steps - self._before
+        if self._is_over or num_steps < many * self._num_rows:
+            return ""
+        self._is_over = True
+        return (
+            f"no episode has ended after {num_steps:,} env steps: there are no returns until one "
+            "does; if none ever does, set a time limit, as preprocessing.time_limit"
+        )
 
 
 class Telemetry:
@@ -139,7 +162,7 @@ class Telemetry:
         """Warn at the end of training where most updates were skipped, or no episode ended."""
         if warning := self.skipped_updates.last_warning():
             self.event("warning", warning)
-        if warning := self.endless_episodes.warning({}, self._work.env_steps, MANY_AT_END):
+        if warning := self.endless_episodes.warning({}, self._work.env_steps, ENDLESS_AT_END):
             self.event("warning", warning)
 
     def tick(self) -> None:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from ...shared.errors import ConfigError, NotHereError
+from ...shared.install_command import install_command
 from ...shared.runs.run_folder import memory_runs_folder, runs_folder
 from ...shared.runs.sweep_folder import sweeps_folder
 from ...shared.text.harmless import one_line
@@ -126,7 +127,7 @@ def imported(key: str, path: str) -> Any:
     try:
         found = import_from_here(module)
     except ModuleNotFoundError as error:
-        hint = f"; pip install 'operant-rl[{error.name}]'" if error.name in EXTRAS else ""
+        hint = f"; {install_command(error.name)}" if error.name in EXTRAS else ""
         raise NotHereError(
             f"{setting}: no module is called '{error.name}', here or installed{hint}"
         ) from None

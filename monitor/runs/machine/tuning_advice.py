@@ -15,8 +15,8 @@ _UNITS = ("every_iterations", "every_env_steps", "every_s")
 
 @dataclass(frozen=True)
 class Knobs:
-    """What to do where collecting, evaluating or saving takes too long, or where a GPU waits; each
-    a few words with a key of the configuration, empty where nothing is known.
+    """Advice for a run whose collecting, evaluating or saving takes too long, or whose GPU waits.
+    Each field is a few words with a key of the configuration, or empty.
     """
 
     is_on_gpu: bool = False

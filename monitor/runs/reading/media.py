@@ -122,7 +122,7 @@ def content_of(file: MediaFile) -> Content:
 
 
 def caption_of(file: MediaFile) -> str:
-    """What a loop wrote below a picture or a video, as one line; empty where it wrote nothing."""
+    """The caption of a picture or a video, as one line; empty without one."""
     path = file.path.with_name(file.path.name + CAPTION)
     try:
         text = read_small(path, 4 * MAX_CAPTION, path.parents[2])

@@ -152,7 +152,7 @@ print("yes, narrower")
 """, **streams)  # fmt: skip
     shown(ours, b"narrower?")
     fcntl.ioctl(streams["stdout"], termios.TIOCSWINSZ, struct.pack("4H", 20, 50, 0, 0))
-    shown(ours, b"yes, narrower")
+    assert shown(ours, b"yes, narrower\r\n").endswith(b"yes, narrower\r\n")
 
 
 def test_a_terminal_that_hangs_up_ends_nothing(script, terminal):

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from operant.trainer.running.endless import EndlessEpisodes
-from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S, Telemetry
+from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S, EndlessEpisodes, Telemetry
 
 
 class Clock:

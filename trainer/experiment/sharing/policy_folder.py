@@ -114,8 +114,8 @@ def write_policy_folder(
         if (folder / SHARED_CODE).exists():
             shutil.rmtree(folder / SHARED_CODE)
         write_files(folder, files)
-        for shared in (folder, *folder.rglob("*")):  # made private, as those of runs
-            shared.chmod(0o755 if shared.is_dir() else 0o644)
+        for written in (folder, *folder.rglob("*")):  # made private, as those of runs
+            written.chmod(0o755 if written.is_dir() else 0o644)
     return PushedPolicy(saved.iteration, results)
 
 
