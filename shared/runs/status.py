@@ -16,7 +16,7 @@ from ..processes.host import boot_id, is_process_stopped, process_start
 from ..processes.lock import LAUNCHER, TRAINER, Holder, is_held, lock_holder
 from ..text.harmless import one_line
 from .outcome import Outcome
-from .owners import Owners, open_folder, owners_of
+from .owners import opened_folder, owners_of
 from .run_folder import PULLED_FROM, Run
 
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed", "ended"]
@@ -104,10 +104,13 @@ def open_page(run: Run) -> MetricsReader:
         if path is None:
             continue
         try:
-            if path in in_memory:
-                _check_folder_of(path, owners)
+            if path in in_memory:  # others may have put a page there
+                with opened_folder(path.parent, owners):
+                    pass
             reader = MetricsReader.attach(path, owners, follow=path == through_process)
-        except PageError as error:
+        except (PageError, OSError) as error:
+            if isinstance(error, OSError):
+                error = PageError(f"{error.filename} {error.strerror}: its pages are not read")
             if first_error is None and os.path.lexists(path):
                 first_error = error
             continue
@@ -118,14 +121,6 @@ def open_page(run: Run) -> MetricsReader:
     if first_error is None and PULLED_FROM in run.manifest():
         raise NoPageError(f"{run.id} was pulled: it has a policy, and no page or rows")
     raise first_error or NoPageError(f"{run.id} has no page yet")
-
-
-def _check_folder_of(path: Path, owners: Owners) -> None:
-    """Raises PageError where others may have put the page at `path`."""
-    try:
-        os.close(open_folder(path.parent, owners))
-    except OSError as error:
-        raise PageError(f"{error.filename} {error.strerror}: its pages are not read") from None
 
 
 def read_status(run: Run) -> RunStatus:
