@@ -50,7 +50,7 @@ def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]
         raise UsageError(f"there is no command '{command[0]}'")
     name = _name_of(command) if name is None else name
     details = {"command_line": shlex.join(masked_arguments(command))}
-    run = begin_run(LoggedRun, Wanted(name, details, console=True))
+    run = begin_run(Wanted(name, details, console=True))
     set_current_run(run)
     if run.id:
         say(f"captured as {run.id}")

@@ -7,9 +7,8 @@ from typing import Any
 from transformers import TrainerCallback
 
 from ..runs.status import PROGRESS_FRACTION
-from .begin import Wanted, begin_run, script_name
-from .current_run import open_run
-from .tracked_run import TrackedRun
+from .begin import open_or_begin, script_name
+from .logged_run import LoggedRun
 
 
 class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
@@ -20,7 +19,7 @@ class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
 
     def __init__(self, name: str | None = None) -> None:
         """`name` is that of a run of its own; without one, the script's."""
-        self.run: TrackedRun | None = None
+        self.run: LoggedRun | None = None
         self._name = name
 
     def on_train_begin(
@@ -45,9 +44,8 @@ class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
         if self.run:
             self.run.flush()
 
-    def _open(self) -> TrackedRun:
-        if self.run is None or not self.run.is_open:
-            self.run = open_run() or begin_run(TrackedRun, Wanted(self._name or script_name()))
+    def _open(self) -> LoggedRun:
+        self.run = open_or_begin(self.run, self._name or script_name())
         return self.run
 
 

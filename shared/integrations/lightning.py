@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import process_end
-from .begin import Wanted, begin_run, script_name
-from .current_run import open_run
+from .begin import open_or_begin, script_name
+from .logged_run import LoggedRun
 from .process_end import BY_SIGTERM, ending_of
-from .tracked_run import TrackedRun
 from .values import as_mapping
 
 
@@ -50,7 +49,7 @@ class OperantLogger(Logger):
         """
         super().__init__()
         self._name, self._config = name or script_name(), as_mapping(config)
-        self._run: TrackedRun | None = None
+        self._run: LoggedRun | None = None
 
     @property
     def name(self) -> str:
@@ -63,10 +62,10 @@ class OperantLogger(Logger):
 
     @property
     @rank_zero_experiment
-    def experiment(self) -> TrackedRun:
+    def experiment(self) -> LoggedRun:
         """The run, begun at its first use."""
         if self._run is None or not self._run.is_open:
-            self._run = open_run() or begin_run(TrackedRun, Wanted(self._name))
+            self._run = open_or_begin(None, self._name)
             self._run.config.update(self._config)
             process_end.leave_sigterm()  # the Trainer finishes its batch first
         return self._run

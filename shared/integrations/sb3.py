@@ -8,10 +8,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter
 
 from ..runs.status import ETA_S, PROGRESS_FRACTION
-from .begin import Wanted, begin_run, script_name
-from .current_run import open_run
+from .begin import open_or_begin, script_name
+from .logged_run import LoggedRun
 from .never_raising import never_raises
-from .tracked_run import TrackedRun
 
 # What every run calls by one name, so that lists of runs can show it.
 _NAMES = {"rollout/ep_rew_mean": "episode/return", "rollout/ep_len_mean": "episode/length"}
@@ -28,7 +27,7 @@ class OperantCallback(BaseCallback):
     def __init__(self, name: str | None = None, verbose: int = 0) -> None:
         """`name` is that of a run of its own; without one, algorithm and script."""
         super().__init__(verbose)
-        self.run: TrackedRun | None = None
+        self.run: LoggedRun | None = None
         self._name = name
         self.total_timesteps = 0
 
@@ -48,9 +47,8 @@ class OperantCallback(BaseCallback):
         self.run.log(values, step, commit=True)
 
     def _on_training_start(self) -> None:
-        if self.run is None or not self.run.is_open:
-            name = self._name or f"{type(self.model).__name__.lower()}-{script_name()}"
-            self.run = open_run() or begin_run(TrackedRun, Wanted(name))
+        name = self._name or f"{type(self.model).__name__.lower()}-{script_name()}"
+        self.run = open_or_begin(self.run, name)
         self.total_timesteps = int(self.locals.get("total_timesteps", 0))
         self._note_settings()
         # `learn` may have made a new logger.

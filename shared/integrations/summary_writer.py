@@ -15,17 +15,17 @@ from ..text.plain_values import text_of
 from .accepted import Accepted, stand_in, unknown_keywords
 from .begin import Wanted, begin_run, script_name
 from .current_run import open_run
+from .logged_run import LoggedRun
 from .media import Histogram, Image, Text, Video
 from .never_raising import never_raises
 from .process_end import ending_of
 from .tensorboard_events import EventRecorder
-from .tracked_run import TrackedRun
 
 
 class FileWriter:
     """Logs events and summaries, which somebody has made with TensorBoard, into a run."""
 
-    def __init__(self, run: TrackedRun, log_dir: str) -> None:
+    def __init__(self, run: LoggedRun, log_dir: str) -> None:
         self._run, self._log_dir = run, log_dir
         self._recorder = EventRecorder(run)
         self.event_writer = self
@@ -84,7 +84,7 @@ class SummaryWriter:
         current = open_run()
         self._owns_run = current is None
         name = Path(log_dir).name if log_dir else f"{script_name()}{comment}"
-        self.run: TrackedRun = current or begin_run(TrackedRun, Wanted(name or script_name()))
+        self.run: LoggedRun = current or begin_run(Wanted(name or script_name()))
         self.log_dir = os.fspath(log_dir) if log_dir else self.run.dir
         self._pid = os.getpid()
         self.purge_step, self.comment = purge_step, comment

@@ -20,8 +20,8 @@ from ..install_command import install_command
 from .accepted import say_once
 from .capture_hook.sitecustomize import when_imported
 from .current_run import open_run
+from .logged_run import LoggedRun
 from .media import Histogram, Image, Text, Video
-from .tracked_run import TrackedRun
 
 _WRITERS = ("tensorboard.summary.writer.event_file_writer", "tensorboardX.event_file_writer")
 # Where the messages of hyperparameters are described, if a writer has described any.
@@ -51,7 +51,7 @@ def follow() -> None:
 class EventRecorder:
     """Logs TensorBoard's events, messages of Google's protocol buffers, into one run."""
 
-    def __init__(self, run: TrackedRun, root: str | None = None) -> None:
+    def __init__(self, run: LoggedRun, root: str | None = None) -> None:
         """Names of values written for `root`, by default the first folder, have no prefix."""
         self._run, self._root = run, root
         self._unprefixed: set[str] = set()

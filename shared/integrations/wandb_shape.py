@@ -15,7 +15,7 @@ from ..page.writer import DEFAULT_MAX_METRICS
 from ..text.plain_values import text_of
 from . import current_run
 from .accepted import Accepted, say_once
-from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, script_name
+from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, disabled_run, script_name
 from .current_run import open_run, set_current_run
 from .logged_run import LoggedRun
 from .values import as_mapping
@@ -142,12 +142,7 @@ def init(
             max_metrics=max_metrics,
             console=_keeps_console(console, accepted.get("settings")),
         )
-        begun = None
-        if _is_disabled(mode):
-            begun = LoggedRun(
-                None, {"name": wanted.name, **wanted.details, "config": wanted.config}
-            )
-        begun = begun or begin_run(LoggedRun, wanted)
+        begun = disabled_run(wanted) if _is_disabled(mode) else begin_run(wanted)
         _make_current(begun)
     if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
         from .tensorboard_events import follow

@@ -311,9 +311,9 @@ def consoles(monkeypatch):
     """What each `init` asks for: whether its run keeps the console."""
     begin, asked = wandb_shape.begin_run, []
 
-    def noted(make, wanted):
+    def noted(wanted):
         asked.append(wanted.console)
-        return begin(make, wanted)
+        return begin(wanted)
 
     monkeypatch.setattr(wandb_shape, "begin_run", noted)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
