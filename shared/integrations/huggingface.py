@@ -28,8 +28,8 @@ class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
         """Begin the run, and note the settings of the Trainer and of the model."""
         if state.is_world_process_zero:
             run = self._open()
-            run.config.update(_as_dict(getattr(model, "config", None)))
-            run.config.update(_as_dict(args))
+            run.config.update(getattr(model, "config", None))
+            run.config.update(args)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if not state.is_world_process_zero or not logs:
@@ -54,10 +54,3 @@ def _renamed(name: str) -> str:
         if name.startswith(f"{group}_"):
             return f"{group}/{name.removeprefix(f'{group}_')}"
     return f"train/{name}"
-
-
-def _as_dict(settings: Any) -> dict[str, Any]:
-    for method in ("to_sanitized_dict", "to_dict"):
-        if hasattr(settings, method):
-            return dict(getattr(settings, method)())
-    return {}

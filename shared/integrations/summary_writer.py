@@ -254,8 +254,7 @@ class SummaryWriter:
     ) -> None:
         if self._owns_run:
             self.run.end(ending_of(error))
-        self.run.flush()
-        self._remove_empty_folders()
+        self.close()
 
     def _remove_empty_folders(self) -> None:
         """Those that were made for `log_dir`, unless the loop has put something there."""

@@ -10,15 +10,16 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from ..errors import UsageError
 from ..install_command import install_command
 from .accepted import say_once
-from .capture_hook.sitecustomize import when_imported
+from .capture_hook.sitecustomize import observe, when_imported
 from .current_run import open_run
 from .logged_run import LoggedRun
 from .media import Histogram, Image, Text, Video
@@ -45,7 +46,7 @@ def follow() -> None:
     _recorders.clear()
     _recorders[id(run)] = EventRecorder(run)
     for name in _WRITERS:
-        when_imported(name, _wrap)
+        when_imported(name, _observe)
 
 
 class EventRecorder:
@@ -154,26 +155,12 @@ def _hyperparameters(summary: Any) -> Iterator[tuple[str, Any]]:
         yield name, getattr(value, value.WhichOneof("kind"))
 
 
-def _wrap(module: ModuleType) -> None:
-    writer = module.EventFileWriter
-    if getattr(writer.add_event, "is_operants", False):
-        return
-    original: Callable[..., Any] = writer.add_event
-
-    def add_event(self: Any, event: Any, *arguments: Any, **keywords: Any) -> Any:
-        written = original(self, event, *arguments, **keywords)
-        _record(self, event)
-        return written
-
-    add_event.is_operants = True  # type: ignore[attr-defined]
-    writer.add_event = add_event
+def _observe(module: ModuleType) -> None:
+    if not hasattr(module.EventFileWriter.add_event, "__wrapped__"):
+        observe(module, "EventFileWriter", "add_event", _record, partial(say_once, "events"))
 
 
-def _record(writer: Any, event: Any) -> None:
+def _record(writer: Any, event: Any, *_: Any, **__: Any) -> None:
     recorder = _recorders.get(id(open_run()))
-    if recorder is None:
-        return
-    try:
+    if recorder:
         recorder.record(str(writer.get_logdir()), event)
-    except Exception as error:  # the loop is worth more than its numbers
-        say_once("events", f"cannot record TensorBoard's event: {type(error).__name__}: {error}")

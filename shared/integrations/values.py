@@ -16,6 +16,8 @@ from ..errors import UsageError
 from ..text.plain_values import described, described_error, text_of
 
 MAX_DEPTH = 16
+# The methods by which an object turns into a dict: of Hugging Face, absl, pydantic and others.
+_METHODS = ("to_sanitized_dict", "flag_values_dict", "model_dump", "to_dict", "as_dict")
 
 
 def flattened(values: Any, warn: Callable[[str], None]) -> Iterator[tuple[str, Any]]:
@@ -85,7 +87,7 @@ def as_mapping(config: Any) -> dict[str, Any]:
         return config_in_file(config)
     if isinstance(config, type):
         raise UsageError(f"config = {described(config)} is a class, not an object")
-    for method in ("flag_values_dict", "model_dump", "to_dict", "as_dict"):
+    for method in _METHODS:
         with contextlib.suppress(Exception):
             return as_mapping(dict(getattr(config, method)()))
     if dataclasses.is_dataclass(config):

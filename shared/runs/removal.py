@@ -46,13 +46,6 @@ def check_can_be_removed(run: Run) -> None:
     if lock_holder(run.lock_path, RECORDER):
         raise UsageError(f"{run.id} is still being recorded; remove it later")
     try:
-        status = run.folder.lstat()
-    except OSError as error:
-        raise UsageError(f"{run.folder}: {error.strerror}") from None
-    if stat.S_ISLNK(status.st_mode):
-        there = os.path.realpath(run.folder)
-        raise UsageError(f"{run.id} is a link to {there}, which is not followed: remove it there")
-    try:
         with (
             opened_home(run.folder.parent, this_user()) as home,
             opened_folder(run.folder, this_user(), at=home),
@@ -124,7 +117,7 @@ def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
 def _held(run: Run, byte: int) -> Iterator[None]:
     """The lock of a byte, where the run has one that can be taken."""
     lock = None
-    if stat.S_ISREG(_mode(run.lock_path)):
+    if run.lock_path.is_file() and not run.lock_path.is_symlink():
         try:
             lock = RunLock(run.lock_path, byte)
         except RunFolderError:
@@ -231,10 +224,3 @@ def _mounted_in(folder: Path) -> str:
         re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), one) for one in escaped
     )
     return os.fsdecode(next((place for place in places if place.startswith(inside)), b""))
-
-
-def _mode(path: Path) -> int:
-    try:
-        return path.lstat().st_mode
-    except OSError:
-        return 0

@@ -13,7 +13,7 @@ from ..processes.lock import lock_holder
 from ..text.harmless import one_line
 from .owners import is_own_folder
 from .run_folder import FileIn, folders_in, home_folder, make_home
-from .small_file import read_json, write_whole
+from .small_file import read_json
 from .sweep_table import SweepTable
 
 MAX_TABLE_BYTES = 64 << 20
@@ -60,9 +60,6 @@ class Sweep:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or one_line(str(error), 200)
             raise RunFolderError(f"{self.table_path} cannot be read: {reason}") from None
-
-    def write_table(self, data: bytes) -> None:
-        write_whole(self.table_path, data)
 
     def is_held(self) -> bool:
         """Whether a process runs the sweep."""

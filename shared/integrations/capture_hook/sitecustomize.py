@@ -139,9 +139,17 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def _before(module: Any, owner_name: str, name: str, tell: Callable[..., Any]) -> None:
-    """Call `tell` with the arguments of each call of a class's method `name`, before the call."""
-    owner = getattr(module, owner_name, None)
+def observe(
+    module: Any,
+    class_name: str,
+    name: str,
+    observer: Callable[..., Any],
+    warn: Callable[[str], None] = lambda text: _sender.send(warning=text),
+) -> None:
+    """Call `observer` with the arguments of each call of a class's method `name`, before the call.
+    Its errors go to `warn`.
+    """
+    owner = getattr(module, class_name, None)
     original = getattr(owner, name, None)
     if original is None:  # another version of the library
         return
@@ -149,9 +157,9 @@ def _before(module: Any, owner_name: str, name: str, tell: Callable[..., Any]) -
     @functools.wraps(original)
     def method(*arguments: Any, **keywords: Any) -> Any:
         try:
-            tell(*arguments, **keywords)
+            observer(*arguments, **keywords)
         except Exception as error:  # the script goes on as it would without operant
-            _sender.send(warning=f"{name}() is not captured: {error!r}")
+            warn(f"{name}() is not captured: {error!r}")
         return original(*arguments, **keywords)
 
     setattr(owner, name, method)
@@ -166,7 +174,7 @@ def _follow_events(module: Any) -> None:
             data = base64.b64encode(event.SerializeToString()).decode()
             _sender.send(event=data, log_dir=str(writer.get_logdir()))
 
-    _before(module, "EventFileWriter", "add_event", add_event)
+    observe(module, "EventFileWriter", "add_event", add_event)
 
 
 def _follow_stable_baselines3(module: Any) -> None:
@@ -178,21 +186,21 @@ def _follow_stable_baselines3(module: Any) -> None:
             numbers = {key: v for key, v in values.items() if hasattr(v, "__float__")}
             _sender.send(log=numbers, step=step, commit=True)
 
-    _before(module, "Logger", "dump", dump)
+    observe(module, "Logger", "dump", dump)
 
 
 def _follow_lightning_metrics(module: Any) -> None:
     def log_metrics(writer: Any, metrics_dict: Any, step: int | None = None) -> None:
         _sender.send(log=metrics_dict, step=step, commit=True)
 
-    _before(module, "_ExperimentWriter", "log_metrics", log_metrics)
+    observe(module, "_ExperimentWriter", "log_metrics", log_metrics)
 
 
 def _follow_lightning_hyperparameters(module: Any) -> None:
     def log_hparams(_: Any, params: Any) -> None:
         _sender.send(config=params)
 
-    _before(module, "ExperimentWriter", "log_hparams", log_hparams)
+    observe(module, "ExperimentWriter", "log_hparams", log_hparams)
 
 
 def _follow_wandb(module: Any) -> None:
@@ -229,8 +237,8 @@ def _follow_wandb(module: Any) -> None:
         "_publish_metric": metric,
         "_publish_alert": alert,
     }
-    for name, tell in methods.items():
-        _before(module, "InterfaceShared", name, tell)
+    for name, observer in methods.items():
+        observe(module, "InterfaceShared", name, observer)
 
 
 def _tell_of_uncaught_exceptions() -> None:
