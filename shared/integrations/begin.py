@@ -26,7 +26,7 @@ from .logged_run import LoggedRun
 
 UNKNOWN_INTERVAL_S = 0.0
 
-# Libraries whose version a run notes when the loop has imported them, by module.
+# Libraries whose version run.toml has if the loop has imported them, by module.
 _NOTED = {
     "operant": "operant-rl", "numpy": "numpy", "torch": "torch", "jax": "jax",
     "tensorflow": "tensorflow", "gymnasium": "gymnasium",

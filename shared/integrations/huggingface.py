@@ -12,20 +12,20 @@ from .logged_run import LoggedRun
 
 
 class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
-    """Publishes whenever the Trainer logs, with its global step as env steps, on the first process.
-    It uses the run that `operant.init` began, else one of its own, which ends with the process or
+    """Publishes the Trainer's logs, with its global step as env steps, on the first process. Logs
+    into the run that `operant.init` began, else into a new one, which ends with the process or
     `callback.run.finish()`. Names become `train/loss`, `eval/loss`, `test/loss`.
     """
 
     def __init__(self, name: str | None = None) -> None:
-        """`name` is that of a run of its own; without one, the script's."""
+        """`name` is the name of a new run, by default the script's."""
         self.run: LoggedRun | None = None
         self._name = name
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
-        """Begin the run, and note the settings of the Trainer and of the model."""
+        """Begin the run, with the settings of the Trainer and of the model as its configuration."""
         if state.is_world_process_zero:
             run = self._open()
             run.config.update(getattr(model, "config", None))
@@ -40,7 +40,7 @@ class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
         self._open().log(values, state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """More may be evaluated or trained; the run goes on."""
+        """Publish the pending row. The run continues: more may be evaluated or trained."""
         if self.run:
             self.run.flush()
 

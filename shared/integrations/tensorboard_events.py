@@ -1,4 +1,4 @@
-"""What a loop logs through `torch.utils.tensorboard` or tensorboardX, recorded as it is written:
+"""Records the events that a loop writes through `torch.utils.tensorboard` or tensorboardX:
 `init(sync_tensorboard=True)`.
 
 Both libraries write every event through a class `EventFileWriter`; its `add_event` is wrapped. The
@@ -27,7 +27,7 @@ from .media import Histogram, Image, Text, Video
 _WRITERS = ("tensorboard.summary.writer.event_file_writer", "tensorboardX.event_file_writer")
 # Where the messages of hyperparameters are described, if a writer has described any.
 _HPARAMS = ("tensorboard.plugins.hparams.plugin_data_pb2", "tensorboardX.proto.plugin_hparams_pb2")
-# What is known to be dropped, by the name of TensorBoard's plugin.
+# Summaries that are not recorded, by the name of TensorBoard's plugin.
 _DROPPED = {
     "audio": "a sound",
     "custom_scalars": "a layout of charts",
@@ -39,7 +39,7 @@ _recorders: dict[int, EventRecorder] = {}
 
 
 def follow() -> None:
-    """Record, from now on, into the run that is open, what is written for TensorBoard."""
+    """Record all events that are written from now on into the open run."""
     run = open_run()
     if run is None:
         return
@@ -50,15 +50,15 @@ def follow() -> None:
 
 
 class EventRecorder:
-    """Logs TensorBoard's events, messages of Google's protocol buffers, into one run."""
+    """Logs TensorBoard's events (protocol buffers) into one run."""
 
     def __init__(self, run: LoggedRun, root: str | None = None) -> None:
-        """Names of values written for `root`, by default the first folder, have no prefix."""
+        """Values in the folder `root`, by default the first one, are named without a prefix."""
         self._run, self._root = run, root
         self._unprefixed: set[str] = set()
 
     def record(self, log_dir: str, event: Any) -> None:
-        """Log the values of `event`, which was written for `log_dir`."""
+        """Log the values of `event`, which was written to `log_dir`."""
         log_dir = os.path.normpath(log_dir)
         if self._root is None:
             self._root = log_dir
@@ -81,15 +81,15 @@ class EventRecorder:
             yield self._name(log_dir, summary.tag.removesuffix("/text_summary")), value
 
     def _name(self, log_dir: str, tag: str) -> str:
-        """The tag, behind what distinguishes `log_dir` from the first one."""
+        """The tag, with the path from the root folder to `log_dir` in front."""
         root = self._root or ""
         if log_dir == root or log_dir in self._unprefixed:
             return tag
         if not log_dir.startswith(root + os.sep):
             return f"{os.path.basename(log_dir)}/{tag}"
         within = log_dir[len(root) + 1 :]
-        # add_scalars writes each of its values for a folder of its own: torch's in
-        # `tag_key`, tensorboardX's in `tag/key`.
+        # add_scalars writes every value to a folder of its own: torch to `tag_key`, tensorboardX to
+        # `tag/key`.
         for part in (f"{tag.replace('/', '_')}_", f"{tag}/"):
             if within.startswith(part):
                 return f"{tag}/{within.removeprefix(part)}"
@@ -97,9 +97,7 @@ class EventRecorder:
 
 
 def event_class() -> Any:
-    """The message of an event, as the library describes it that is installed. Raises UsageError
-    where none is.
-    """
+    """The class of event messages, of the installed library. Raises UsageError if there is none."""
     events = ("tensorboard.compat.proto.event_pb2", "tensorboardX.proto.event_pb2")
     for event, hyperparameters in zip(events, _HPARAMS, strict=True):
         with suppress(ImportError):
@@ -109,7 +107,7 @@ def event_class() -> Any:
 
 
 def _value_of(summary: Any, plugin: str) -> Any:
-    """A number, a text or something to keep; None for what is dropped."""
+    """The summary's value as a number, a text or media; None if it is not recorded."""
     kind = summary.WhichOneof("value")
     if kind == "simple_value":
         return summary.simple_value
