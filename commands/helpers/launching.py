@@ -23,7 +23,7 @@ from ...shared.page.requests import STOP_REASON
 from ...shared.processes.lock import LAUNCHER, TRAINER, RunLock
 from ...shared.processes.python_program import python_program
 from ...shared.runs.find_runs import check_is_free, find_run
-from ...shared.runs.provenance import provenance, what_ran
+from ...shared.runs.provenance import code_files, provenance
 from ...shared.runs.run_folder import PULLED_FROM, Run, create_run, make_run_id, runs_folder
 from ...shared.runs.run_notes import check_name
 from ...shared.runs.setting_sources import YOU, sources_in
@@ -127,7 +127,7 @@ def prepared_run(
     manifest |= _in_manifest(resolved)
     run_id = run_id or make_run_id(name)
     manifest |= code_owner(runs_folder() / run_id, [manifest["config"]])
-    run, lock = create_run(name, manifest, lock_byte=lock_byte, run_id=run_id, files=what_ran())
+    run, lock = create_run(name, manifest, lock_byte=lock_byte, run_id=run_id, files=code_files())
     return Prepared(run, lock, config, None)
 
 
@@ -204,7 +204,7 @@ def _resumed_run(
         {**provenance(VERSIONS_OF), "iteration": checkpoint.iteration}
     )
     with contextlib.suppress(OSError):  # a full disk is no reason not to train
-        run.replace_files(what_ran(), len(manifest["resumed"]))
+        run.replace_files(code_files(), len(manifest["resumed"]))
         run.write_manifest(manifest)
     return Prepared(run, lock, config, checkpoint.publish)
 

@@ -18,7 +18,7 @@ _said: set[str] = set()
 _saying = threading.Lock()
 
 
-def say_once(key: str, text: str) -> None:
+def warn_once(key: str, text: str) -> None:
     """Print `text` on standard error and add it to the events of the open run, once per run;
     without a run, once per process.
     """
@@ -34,8 +34,8 @@ def say_once(key: str, text: str) -> None:
         warn_on_stderr(text)
 
 
-def say_accepted(name: str) -> None:
-    say_once(f"accepted {name}", f"{name} is not in operant: it is accepted and has no effect")
+def warn_accepted(name: str) -> None:
+    warn_once(f"accepted {name}", f"{name} is not in operant: it is accepted and has no effect")
 
 
 class Accepted:
@@ -48,7 +48,7 @@ class Accepted:
         self._name = name
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        say_accepted(f"{self._name}()")
+        warn_accepted(f"{self._name}()")
         if len(arguments) == 1 and not keywords and callable(arguments[0]):
             return arguments[0]
         return Accepted(f"{self._name}()")
@@ -62,7 +62,7 @@ class Accepted:
         return Accepted(f"{self._name}[...]")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        say_accepted(f"{self._name}[...]")
+        warn_accepted(f"{self._name}[...]")
 
     def __iter__(self) -> Iterator[Any]:
         return iter(())
@@ -106,4 +106,4 @@ def stand_in(owner: str, name: str, known: Iterable[str]) -> Accepted:
 def unknown_keywords(function: str, keywords: Any) -> None:
     """Warn of keywords that `function` does not know: one may be misspelt."""
     for keyword in keywords:
-        say_once(f"{function} {keyword}", f"{function}() knows no '{keyword}': it has no effect")
+        warn_once(f"{function} {keyword}", f"{function}() knows no '{keyword}': it has no effect")

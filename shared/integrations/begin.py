@@ -15,7 +15,7 @@ from ..page.reader import Snapshot
 from ..page.writer import DEFAULT_MAX_METRICS
 from ..processes.lock import RunLock
 from ..runs.find_runs import own_runs
-from ..runs.provenance import provenance, what_ran
+from ..runs.provenance import code_files, provenance
 from ..runs.recorder_process import RecorderSettings
 from ..runs.run_folder import Run, create_run, memory_runs_folder
 from ..runs.session import RunSession, warn_on_stderr
@@ -27,7 +27,7 @@ from .logged_run import LoggedRun
 UNKNOWN_INTERVAL_S = 0.0
 
 # Libraries whose version run.toml has if the loop has imported them, by module.
-_NOTED = {
+_LIBRARIES = {
     "operant": "operant-rl", "numpy": "numpy", "torch": "torch", "jax": "jax",
     "tensorflow": "tensorflow", "gymnasium": "gymnasium",
     "stable_baselines3": "stable_baselines3", "lightning": "lightning",
@@ -35,7 +35,7 @@ _NOTED = {
 }  # fmt: skip
 
 
-class Wanted(NamedTuple):
+class RunOptions(NamedTuple):
     """The arguments of a run. `id` is the loop's own name for it, or that of an existing run;
     `resume` is None, allow, must or never, as in wandb.
     """
@@ -55,55 +55,57 @@ def script_name() -> str:
     return Path(sys.argv[0]).stem.strip("-") or "run"
 
 
-def begin_run(wanted: Wanted) -> LoggedRun:
-    """Begin a new run, or continue the one that `wanted` names.
+def begin_run(options: RunOptions) -> LoggedRun:
+    """Begin a new run, or continue the one that `options` names.
 
     Raises UsageError for wrong arguments. A full disk or a folder that cannot be written does not
     end the loop: it gives a warning, and a run that keeps nothing.
     """
-    if wanted.resume not in (None, "allow", "must", "never"):
-        raise UsageError(f"resume = '{wanted.resume}' is unknown: expected allow, must or never")
+    if options.resume not in (None, "allow", "must", "never"):
+        raise UsageError(f"resume = '{options.resume}' is unknown: expected allow, must or never")
     try:
-        known = _run_called(wanted.id) if wanted.id else None
-        if known and wanted.resume in ("allow", "must"):
-            return _continued(wanted, known)
-        if wanted.resume == "must":
-            raise UsageError(f"resume = 'must', but there is no run '{wanted.id or ''}'")
-        if known and wanted.resume == "never":
+        known = _run_called(options.id) if options.id else None
+        if known and options.resume in ("allow", "must"):
+            return _continued(options, known)
+        if options.resume == "must":
+            raise UsageError(f"resume = 'must', but there is no run '{options.id or ''}'")
+        if known and options.resume == "never":
             raise UsageError(
-                f"resume = 'never', but there is a run '{wanted.id}' already: {known.id}"
+                f"resume = 'never', but there is a run '{options.id}' already: {known.id}"
             )
-        return _new(wanted)
+        return _new(options)
     except Exception as error:
         if isinstance(error, UsageError) and not isinstance(error, RunFolderError):
             raise
         with contextlib.suppress(Exception):
             text = error if isinstance(error, OperantError) else described_error(error)
             warn_on_stderr(f"{text}; the loop goes on, and nothing of it is kept")
-        return disabled_run(wanted)
+        return disabled_run(options)
 
 
-def disabled_run(wanted: Wanted) -> LoggedRun:
+def disabled_run(options: RunOptions) -> LoggedRun:
     """A run that keeps nothing."""
-    return LoggedRun(None, {"name": wanted.name, **wanted.details, "config": dict(wanted.config)})
+    return LoggedRun(
+        None, {"name": options.name, **options.details, "config": dict(options.config)}
+    )
 
 
 def open_or_begin(run: LoggedRun | None, name: str) -> LoggedRun:
     """`run` while it is open, else the open run of this process, else a new one."""
-    return run if run and run.is_open else open_run() or begin_run(Wanted(name))
+    return run if run and run.is_open else open_run() or begin_run(RunOptions(name))
 
 
-def _new(wanted: Wanted) -> LoggedRun:
+def _new(options: RunOptions) -> LoggedRun:
     manifest = {
-        "name": wanted.name,
-        **({"given_id": wanted.id} if wanted.id else {}),
-        **provenance(_noted_libraries()),
-        **wanted.details,
-        "config": dict(wanted.config),
+        "name": options.name,
+        **({"given_id": options.id} if options.id else {}),
+        **provenance(_imported_libraries()),
+        **options.details,
+        "config": dict(options.config),
     }
-    run, lock = _created(wanted.name, manifest)
+    run, lock = _created(options.name, manifest)
     try:
-        return _started(wanted, run, lock, {"id": run.id, **manifest})
+        return _started(options, run, lock, {"id": run.id, **manifest})
     except BaseException:
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
@@ -112,7 +114,7 @@ def _new(wanted: Wanted) -> LoggedRun:
 def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
     """The folder of a new run: in memory where it cannot be on the disk."""
     try:
-        return create_run(name, manifest, files=what_ran())
+        return create_run(name, manifest, files=code_files())
     except RunFolderError as error:
         folder = memory_runs_folder()
         try:
@@ -126,16 +128,16 @@ def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
         return run, lock
 
 
-def _continued(wanted: Wanted, run: Run) -> LoggedRun:
+def _continued(options: RunOptions, run: Run) -> LoggedRun:
     """Continue a run that has ended, in its folder and with its curves."""
     if holder_of(run):
         raise UsageError(f"{run.id} is still running; it can be resumed when it has ended")
     lock = RunLock(run.lock_path)
     try:
         manifest = run.read_manifest()
-        manifest["config"] = {**manifest.get("config", {}), **wanted.config}
-        manifest.setdefault("resumed", []).append(provenance(_noted_libraries()))
-        run.replace_files(what_ran(), len(manifest["resumed"]))
+        manifest["config"] = {**manifest.get("config", {}), **options.config}
+        manifest.setdefault("resumed", []).append(provenance(_imported_libraries()))
+        run.replace_files(code_files(), len(manifest["resumed"]))
         run.write_manifest(manifest)
     except BaseException:
         lock.release()
@@ -143,16 +145,16 @@ def _continued(wanted: Wanted, run: Run) -> LoggedRun:
     snapshot = None
     with contextlib.suppress(PageError):
         reader = open_page(run)
-        wanted = wanted._replace(
-            max_metrics=max(wanted.max_metrics, reader.header.layout.max_metrics)
+        options = options._replace(
+            max_metrics=max(options.max_metrics, reader.header.layout.max_metrics)
         )
         snapshot = reader.read()
         reader.detach()
-    return _started(wanted, run, lock, manifest, snapshot)
+    return _started(options, run, lock, manifest, snapshot)
 
 
 def _started(
-    wanted: Wanted,
+    options: RunOptions,
     run: Run,
     lock: RunLock,
     manifest: dict[str, Any],
@@ -167,12 +169,12 @@ def _started(
         session = RunSession(
             run,
             lock,
-            publish_interval_s=wanted.publish_interval_s,
-            max_metrics=wanted.max_metrics,
+            publish_interval_s=options.publish_interval_s,
+            max_metrics=options.max_metrics,
             ends_with_process=True,
             continue_from=snapshot.publish if snapshot else None,
             recorder=None if is_in_memory else RecorderSettings(),
-            console=wanted.console and not is_in_memory,
+            console=options.console and not is_in_memory,
         )
         if snapshot is None:
             return LoggedRun(session, manifest)
@@ -185,13 +187,13 @@ def _started(
         raise
 
 
-def _noted_libraries() -> list[str]:
-    return [name for module, name in _NOTED.items() if module in sys.modules]
+def _imported_libraries() -> list[str]:
+    return [name for module, name in _LIBRARIES.items() if module in sys.modules]
 
 
-def _run_called(wanted_id: str) -> Run | None:
+def _run_called(run_id: str) -> Run | None:
     """The newest run of this user with this id, of operant or of its loop."""
     for run in own_runs():
-        if wanted_id in (run.id, run.manifest().get("given_id")):
+        if run_id in (run.id, run.manifest().get("given_id")):
             return run
     return None

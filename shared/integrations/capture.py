@@ -25,7 +25,7 @@ from ..errors import UsageError
 from ..text.harmless import one_line
 from ..text.masking import masked_arguments, masked_text
 from ..text.plain_values import described_error
-from .begin import Wanted, begin_run
+from .begin import RunOptions, begin_run
 from .capture_hook import sitecustomize
 from .current_run import set_current_run
 from .logged_run import LoggedRun
@@ -50,7 +50,7 @@ def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]
         raise UsageError(f"there is no command '{command[0]}'")
     name = _name_of(command) if name is None else name
     details = {"command_line": shlex.join(masked_arguments(command))}
-    run = begin_run(Wanted(name, details, console=True))
+    run = begin_run(RunOptions(name, details, console=True))
     set_current_run(run)
     if run.id:
         say(f"captured as {run.id}")

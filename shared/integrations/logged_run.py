@@ -25,9 +25,9 @@ from ..page.schema import Metric
 from ..runs.session import RunSession, warn_on_stderr
 from ..text.plain_values import described, described_error, is_true, text_of
 from . import process_end
-from .accepted import Accepted, say_once, stand_in, unknown_keywords
+from .accepted import Accepted, stand_in, unknown_keywords, warn_once
 from .artifacts import Artifact, copy_file
-from .media import KeptObjects, Text
+from .media import MediaWriter, Text
 from .media_folder import clean
 from .never_raising import never_raises
 from .process_end import Ending, ending_of
@@ -107,7 +107,7 @@ class LoggedRun:
         self._texts: dict[str, str] = {}
         self._warned: set[str] = set()
         self._num_warnings = 0
-        self._objects = KeptObjects(Path(self.dir), self.warn_once)
+        self._objects = MediaWriter(Path(self.dir), self.warn_once)
         self._latest: dict[str, Any] = manifest.setdefault("summary", {})
         self.config = Record(
             manifest.setdefault("config", {}), self._write_manifest, self.warn_once
@@ -173,7 +173,7 @@ class LoggedRun:
             if self._run and os.getpid() == self._pid:
                 self.warn_once("closed", f"{self.id} is over: what is logged to it is not kept")
             return
-        process_end.go_on()
+        process_end.forget_error()
         with self._lock:
             self._logs.append(({} if data is None else data, step, commit))
             if self._is_logging:  # called by a signal's handler: its row comes next
@@ -291,7 +291,7 @@ class LoggedRun:
 
     def watch(self, *_: Any, **__: Any) -> None:
         """Accepted, without effect."""
-        say_once("watch", "watch() is accepted and has no effect: gradients are not logged")
+        warn_once("watch", "watch() is accepted and has no effect: gradients are not logged")
 
     @never_raises(Artifact())
     def log_artifact(
@@ -323,7 +323,7 @@ class LoggedRun:
         paths = [os.path.abspath(path) for path in glob.glob(os.fspath(glob_str))]
         self._copy({os.path.basename(path): Path(path) for path in paths})
         if not paths:
-            say_once(f"save {glob_str}", f"save(): no file matches '{glob_str}'")
+            warn_once(f"save {glob_str}", f"save(): no file matches '{glob_str}'")
         return paths
 
     def _copy(self, files: dict[str, Path]) -> None:
@@ -338,7 +338,7 @@ class LoggedRun:
                 errors.append(error)
         if errors:
             text = f"{len(errors)} of {len(files)} files are not kept: {errors[0]}"
-            say_once(text, text)
+            warn_once(text, text)
 
     def __getattr__(self, name: str) -> Accepted:
         """Accept other attributes of wandb's runs, see `stand_in`."""

@@ -194,7 +194,7 @@ class Table(Media):
         write_file(name, ".csv", text.getvalue().encode("utf-8", "replace"), "")
 
 
-class KeptObjects:
+class MediaWriter:
     """Writes the objects that are logged to one run into `media/` in its folder."""
 
     def __init__(self, folder: Path, warn: Callable[[str, str], None]) -> None:

@@ -36,7 +36,7 @@ class Ending(NamedTuple):
     is_provisional: bool = False
 
 
-class Endable(Protocol):
+class OpenRun(Protocol):
     def end(self, ending: Ending) -> None:
         """Write how the run ended."""
 
@@ -73,14 +73,14 @@ def _ending_of_exit(code: object) -> Ending:
     return Ending("failed", exit_code, f"exit code {exit_code}") if exit_code else FINISHED
 
 
-def end_with_process(run: Endable) -> None:
+def end_with_process(run: OpenRun) -> None:
     """End `run` when the process ends, unless `forget` comes first."""
     if not _open:
         _listener.start()
     _open.append(run)
 
 
-def forget(run: Endable) -> None:
+def forget(run: OpenRun) -> None:
     if run in _open:
         _open.remove(run)
     if not _open:
@@ -92,7 +92,7 @@ def leave_sigterm() -> None:
     _listener.leave_sigterm()
 
 
-def go_on() -> None:
+def forget_error() -> None:
     """Forget a noticed error or exit: the process still works, so it was caught."""
     _listener.error = None
 
@@ -179,7 +179,7 @@ def _leave_to_the_parent() -> None:
     _listener.stop()
 
 
-_open: list[Endable] = []
+_open: list[OpenRun] = []
 _listener = _Listener()
 atexit.register(_end_at_exit)
 os.register_at_fork(after_in_child=_leave_to_the_parent)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..text.plain_values import text_of
 from .accepted import Accepted, stand_in, unknown_keywords
-from .begin import Wanted, begin_run, script_name
+from .begin import RunOptions, begin_run, script_name
 from .current_run import open_run
 from .logged_run import LoggedRun
 from .media import Histogram, Image, Text, Video
@@ -83,7 +83,7 @@ class SummaryWriter:
         current = open_run()
         self._owns_run = current is None
         name = Path(log_dir).name if log_dir else f"{script_name()}{comment}"
-        self.run: LoggedRun = current or begin_run(Wanted(name or script_name()))
+        self.run: LoggedRun = current or begin_run(RunOptions(name or script_name()))
         self.log_dir = os.fspath(log_dir) if log_dir else self.run.dir
         self._pid = os.getpid()
         self.purge_step, self.comment = purge_step, comment

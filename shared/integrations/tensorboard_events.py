@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..install_command import install_command
-from .accepted import say_once
+from .accepted import warn_once
 from .capture_hook.sitecustomize import observe, when_imported
 from .current_run import open_run
 from .logged_run import LoggedRun
@@ -121,7 +121,7 @@ def _value_of(summary: Any, plugin: str) -> Any:
     if kind == "tensor" and plugin == "scalars":
         return _number(summary.tensor)
     what = _DROPPED.get(plugin or kind, f"'{summary.tag}', of TensorBoard's plugin '{plugin}',")
-    say_once(f"event {plugin}", f"{what} is not recorded from TensorBoard's events")
+    warn_once(f"event {plugin}", f"{what} is not recorded from TensorBoard's events")
     return None
 
 
@@ -155,7 +155,7 @@ def _hyperparameters(summary: Any) -> Iterator[tuple[str, Any]]:
 
 def _observe(module: ModuleType) -> None:
     if not hasattr(module.EventFileWriter.add_event, "__wrapped__"):
-        observe(module, "EventFileWriter", "add_event", _record, partial(say_once, "events"))
+        observe(module, "EventFileWriter", "add_event", _record, partial(warn_once, "events"))
 
 
 def _record(writer: Any, event: Any, *_: Any, **__: Any) -> None:

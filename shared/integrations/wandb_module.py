@@ -17,7 +17,7 @@ from .accepted import stand_in
 from .artifacts import Artifact
 from .logged_run import AlertLevel
 from .media import Histogram, Image, Table, Video
-from .wandb_shape import of_current
+from .wandb_shape import method_of_run
 
 _NAMES: dict[str, Any] = {
     "AlertLevel": AlertLevel,
@@ -27,8 +27,8 @@ _NAMES: dict[str, Any] = {
     "Settings": SimpleNamespace,
     "Table": Table,
     "Video": Video,
-    "log_artifact": of_current("log_artifact"),
-    "log_model": of_current("log_model"),
+    "log_artifact": method_of_run("log_artifact"),
+    "log_model": method_of_run("log_model"),
 }
 SUBMODULES = frozenset(
     (

@@ -14,8 +14,8 @@ from ..errors import UsageError, nearest
 from ..page.writer import DEFAULT_MAX_METRICS
 from ..text.plain_values import text_of
 from . import current_run
-from .accepted import Accepted, say_once
-from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, disabled_run, script_name
+from .accepted import Accepted, warn_once
+from .begin import UNKNOWN_INTERVAL_S, RunOptions, begin_run, disabled_run, script_name
 from .current_run import open_run, set_current_run
 from .logged_run import LoggedRun
 from .values import as_mapping
@@ -132,7 +132,7 @@ def init(
         arguments = {k: None if isinstance(v, Accepted) else v for k, v in arguments.items()}
         details = _details(arguments)
         name = arguments["name"] or os.environ.get("WANDB_NAME")
-        wanted = Wanted(
+        options = RunOptions(
             name=text_of(name or details.get("project") or script_name()),
             details=details,
             config=_config(arguments["config"]),
@@ -142,7 +142,7 @@ def init(
             max_metrics=max_metrics,
             console=_keeps_console(console, accepted.get("settings")),
         )
-        begun = disabled_run(wanted) if _is_disabled(mode) else begin_run(wanted)
+        begun = disabled_run(options) if _is_disabled(mode) else begin_run(options)
         _make_current(begun)
     if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
         from .tensorboard_events import follow
@@ -185,9 +185,9 @@ def _check(keywords: Iterable[str], mode: str | None) -> None:
     for keyword in keywords:
         if keyword not in ACCEPTED:
             near = nearest(keyword, (*_OWN, *ACCEPTED))
-            say_once(f"init {keyword}", f"init() knows no keyword '{keyword}'{near}")
+            warn_once(f"init {keyword}", f"init() knows no keyword '{keyword}'{near}")
     if mode not in (None, *_MODES):
-        say_once(
+        warn_once(
             f"mode {mode}",
             f"mode = '{mode}' is unknown: expected one of {', '.join(_MODES)}; the run is kept",
         )
@@ -203,7 +203,7 @@ def _config(config: Any) -> dict[str, Any]:
     try:
         return as_mapping(config)
     except UsageError as error:
-        say_once("config", f"{error}: it is not kept")
+        warn_once("config", f"{error}: it is not kept")
         return {}
 
 
@@ -227,7 +227,7 @@ def _make_current(begun: LoggedRun) -> None:
     config, summary = begun.config, begun.summary
 
 
-def of_current(method: str) -> Callable[..., Any]:
+def method_of_run(method: str) -> Callable[..., Any]:
     """A function that calls a method of the run of this process."""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
@@ -248,13 +248,13 @@ def log(
     **unknown: Any,
 ) -> None:
     """Call `log` of the run of this process."""
-    of_current("log")(data, step, commit, sync, **unknown)
+    method_of_run("log")(data, step, commit, sync, **unknown)
 
 
-alert = of_current("alert")
-define_metric = of_current("define_metric")
-save = of_current("save")
-watch = of_current("watch")
+alert = method_of_run("alert")
+define_metric = method_of_run("define_metric")
+save = method_of_run("save")
+watch = method_of_run("watch")
 
 
 def finish(exit_code: int | None = None, quiet: bool | None = None, **unknown: Any) -> None:

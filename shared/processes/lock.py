@@ -36,7 +36,7 @@ _POSIX_GETLK, _POSIX_SETLK = fcntl.F_GETLK, fcntl.F_SETLK
 _OFD_GETLK, _OFD_SETLK = 36, 37
 
 
-class FoundLock(NamedTuple):
+class OtherLock(NamedTuple):
     """A lock that another process, `pid`, holds. `pid` is 0 if the process is on another machine or
     in another container, or if the lock belongs to an open file.
     """
@@ -56,7 +56,7 @@ def free_lock(fd: int, byte: int) -> None:
     _ask(fd, _OFD_SETLK, fcntl.F_UNLCK, byte, 1)
 
 
-def found_lock(fd: int, first: int, num_bytes: int) -> FoundLock | None:
+def other_lock(fd: int, first: int, num_bytes: int) -> OtherLock | None:
     """The lowest lock on the bytes that others than `fd` hold, else None.
 
     Raises OSError if the file system has no locks.
@@ -66,7 +66,7 @@ def found_lock(fd: int, first: int, num_bytes: int) -> FoundLock | None:
         start, _, pid, kind, _ = _FLOCK.unpack(flock)
     else:
         kind, _, start, _, pid = _FLOCK.unpack(flock)
-    return None if kind == fcntl.F_UNLCK else FoundLock(max(start, first), max(pid, 0))
+    return None if kind == fcntl.F_UNLCK else OtherLock(max(start, first), max(pid, 0))
 
 
 def _ask(fd: int, command: int, kind: int, first: int, num_bytes: int) -> bytes:
@@ -100,7 +100,7 @@ _OPEN_TO_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NON
 
 # The locks of this process: the kernel does not report locks of the same open file, and closing
 # another descriptor of the file would release them if they are POSIX locks.
-_held_here: dict[tuple[int, int, int], int] = {}  # (device, inode, byte) to descriptor
+_own_locks: dict[tuple[int, int, int], int] = {}  # (device, inode, byte) to descriptor
 
 
 # The byte, the pid, its start time, boot, namespace of process ids, descriptor; then CRC-32.
@@ -175,11 +175,11 @@ class ByteLock:
             except BaseException:
                 self._close_if_last()
                 raise
-            _held_here[*self._file, byte] = self._fd
+            _own_locks[*self._file, byte] = self._fd
             _locks.add(self)
 
     def _take(self, path: Path) -> None:
-        if (*self._file, self._byte) in _held_here:
+        if (*self._file, self._byte) in _own_locks:
             raise RunFolderError(f"{path.parent} is in use by this process")
         try:
             take_lock(self._fd, self._byte)
@@ -191,7 +191,7 @@ class ByteLock:
     def release(self) -> None:
         """Release the lock. Has no effect in a forked child, or if the descriptor was closed."""
         with _no_fork:
-            held = _held_here.pop((*self._file, self._byte), None)
+            held = _own_locks.pop((*self._file, self._byte), None)
             if held is None or not _is_file(self._fd, self._file):
                 return
             self._before_release()
@@ -206,7 +206,7 @@ class ByteLock:
         return _holder(self._fd, self._file)
 
     def _close_if_last(self) -> None:
-        if self._fd not in _held_here.values():
+        if self._fd not in _own_locks.values():
             os.close(self._fd)
 
 
@@ -256,26 +256,26 @@ def lock_holder(path: Path, byte: int | None = None) -> Holder | None:
 
 def is_held(fd: int) -> bool:
     """Whether a process holds the first byte of the open file; True if unknown."""
-    if (*_identity(os.fstat(fd)), 0) in _held_here:
+    if (*_identity(os.fstat(fd)), 0) in _own_locks:
         return True
     try:
-        return found_lock(fd, 0, 1) is not None
+        return other_lock(fd, 0, 1) is not None
     except OSError:  # a file system without locks
         return True
 
 
 def _holder(fd: int, file: tuple[int, int], byte: int | None = None) -> Holder | None:
-    """`lock_holder` of an open file. `_held_here` has the locks of this process."""
+    """`lock_holder` of an open file. `_own_locks` has the locks of this process."""
     asked = (TRAINER, LAUNCHER) if byte is None else (byte,)
-    if any(held[:2] == file and held[2] in asked for held in _held_here):
+    if any(held[:2] == file and held[2] in asked for held in _own_locks):
         return Holder(os.getpid())
     try:
-        found = found_lock(fd, asked[0], len(asked))  # they are neighbours
+        lock = other_lock(fd, asked[0], len(asked))  # the two bytes are adjacent
     except OSError:  # a file system without locks
         return None
-    if found is None:
+    if lock is None:
         return None
-    return Holder(found.pid or read_holder(fd, found.byte))
+    return Holder(lock.pid or read_holder(fd, lock.byte))
 
 
 def _descriptor_held(path: Path) -> int:
@@ -285,11 +285,11 @@ def _descriptor_held(path: Path) -> int:
     except OSError:
         return -1
     with _no_fork:
-        for held, fd in list(_held_here.items()):
+        for held, fd in list(_own_locks.items()):
             if held[:2] == file and _is_file(fd, file):
                 return fd
             if held[:2] == file:  # its lock is lost
-                del _held_here[held]
+                del _own_locks[held]
     return -1
 
 
@@ -311,11 +311,11 @@ _no_fork = threading.RLock()  # no child is forked while a descriptor is not reg
 
 def _leave_to_the_parent() -> None:
     """In a forked child: close the descriptors of locks, which the parent keeps."""
-    for fd in {fd for held, fd in _held_here.items() if _is_file(fd, held[:2])}:
+    for fd in {fd for held, fd in _own_locks.items() if _is_file(fd, held[:2])}:
         os.close(fd)
     for lock in _locks:
         lock._fd = -1
-    _held_here.clear()
+    _own_locks.clear()
     _no_fork.release()
 
 

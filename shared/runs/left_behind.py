@@ -34,7 +34,7 @@ def runs_left_behind() -> list[Run]:
         if run := _run_of(path):
             runs[run] = None
     # Other folders may not be runs, or of another version: they stay unchanged.
-    readable = [run for run in runs if run.names_itself() and not run.made_by()]
+    readable = [run for run in runs if run.has_its_id() and not run.made_by()]
     return [run for run in readable if not (lock_holder(run.lock_path, RECORDER) or holder_of(run))]
 
 

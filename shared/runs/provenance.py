@@ -67,7 +67,7 @@ def _working_folder() -> str | None:
         return None
 
 
-class _Answer(NamedTuple):
+class _GitOutput(NamedTuple):
     """The output of git, and the first line of its error."""
 
     text: str
@@ -75,7 +75,7 @@ class _Answer(NamedTuple):
     is_cut: bool = False
 
 
-def what_ran() -> dict[str, bytes]:
+def code_files() -> dict[str, bytes]:
     """Two files, by name: the changes of the working tree since its commit, without secrets, and
     all installed packages. Waits for git `GIT_WAIT_S` at most.
     """
@@ -94,7 +94,9 @@ def _diff() -> str | None:
     changes = commit
     programs = _git("config", "--show-scope", "--get-regexp", r"^filter\.", until_s=until_s)
     if re.search(r"^(local|worktree)\t", programs.text, re.MULTILINE):
-        changes = _Answer("", "the configuration of this repository names filters, programs to run")
+        changes = _GitOutput(
+            "", "the configuration of this repository names filters, programs to run"
+        )
     elif programs.error not in ("", NO_MESSAGE):  # an old git cannot say whose they are
         changes = programs
     elif not commit.error:
@@ -121,13 +123,13 @@ def _diff() -> str | None:
     return "".join(f"{line}\n" for line in comments) + changes.text
 
 
-def _git_commit(until_s: float) -> _Answer:
+def _git_commit(until_s: float) -> _GitOutput:
     """The commit of the working folder."""
     answer = _git("rev-parse", "HEAD", until_s=until_s)
     return answer._replace(text=answer.text.strip())
 
 
-def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _Answer:
+def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _GitOutput:
     """Run git. Returns the complete lines of the first `max_bytes` of its output."""
     settings = ("core.fsmonitor=false", "core.quotePath=false", "diff.relative=false")
     command = ["git", *(part for setting in settings for part in ("-c", setting)), *arguments]
@@ -147,7 +149,7 @@ def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _A
         )
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError)
-        return _Answer("", "git is not installed" if is_missing else f"git: {error.strerror}")
+        return _GitOutput("", "git is not installed" if is_missing else f"git: {error.strerror}")
     assert process.stdout
     assert process.stderr
     data, piece = b"", b""
@@ -162,13 +164,13 @@ def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _A
                     break
             if len(data) > max_bytes:
                 lines = data[:max_bytes].rpartition(b"\n")[0] + b"\n"
-                return _Answer(lines.decode("utf-8", "replace"), is_cut=True)
+                return _GitOutput(lines.decode("utf-8", "replace"), is_cut=True)
             if process.wait(max(0.0, until_s - time.monotonic())):
                 first = process.stderr.read(1000).decode("utf-8", "replace").partition("\n")[0]
-                return _Answer("", one_line(first.removeprefix("fatal: ")) or NO_MESSAGE)
-            return _Answer(data.decode("utf-8", "replace"))
+                return _GitOutput("", one_line(first.removeprefix("fatal: ")) or NO_MESSAGE)
+            return _GitOutput(data.decode("utf-8", "replace"))
     except subprocess.TimeoutExpired:
-        return _Answer("", f"git takes longer than {GIT_WAIT_S:g} s")
+        return _GitOutput("", f"git takes longer than {GIT_WAIT_S:g} s")
     finally:
         process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -53,7 +53,7 @@ def check_can_be_removed(run: Run) -> None:
             pass
     except OSError as error:
         raise UsageError(f"{run.id} stays: {error.filename} {error.strerror}") from None
-    if not run.names_itself():
+    if not run.has_its_id():
         raise UsageError(
             f"{run.id} stays: {run.manifest_path} does not name it. If it is a run that nobody "
             f"needs, delete the folder yourself"
@@ -64,7 +64,7 @@ def check_can_be_removed(run: Run) -> None:
 
 def size_bytes(run: Run, keep_checkpoints: bool = False) -> int:
     """The bytes on disk that are freed when `run` is removed."""
-    kept = {run.folder / name for name in _kept(run)} if keep_checkpoints else set()
+    kept = {run.folder / name for name in _kept_names(run)} if keep_checkpoints else set()
     return sum(
         512 * status.st_blocks
         for path, status in _tree(run.folder)
@@ -85,7 +85,7 @@ def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
         try:
             if keep_checkpoints:
                 with opened_folder(run.folder, this_user()) as folder:
-                    _empty(folder, _kept(run))
+                    _empty(folder, _kept_names(run))
             else:
                 _remove_pages(run)
                 _remove_folder(run.folder)
@@ -157,7 +157,7 @@ def _empty(folder: int, kept: Collection[str]) -> None:
             os.unlink(name, dir_fd=folder)
 
 
-def _kept(run: Run) -> list[str]:
+def _kept_names(run: Run) -> list[str]:
     return [name for name in os.listdir(run.folder) if name in KEPT_WITH_CHECKPOINTS]
 
 

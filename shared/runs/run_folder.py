@@ -96,7 +96,7 @@ class Run:
         """
         return is_own_folder(self.folder) or not os.path.lexists(self.folder)
 
-    def names_itself(self) -> bool:
+    def has_its_id(self) -> bool:
         """Whether run.toml has the id that is the folder's name."""
         return self.manifest().get("id") == self.id
 
@@ -170,7 +170,7 @@ class Run:
         """The name to show: the one that the user gave it, else its id."""
         return self.notes().name or self.id
 
-    def oddity(self) -> str:
+    def defect(self) -> str:
         """Why run.toml or the lock file is not valid; empty if both are."""
         for path in (self.manifest_path, self.lock_path):
             try:
@@ -183,7 +183,7 @@ class Run:
         return ""
 
     def replace_files(self, files: Mapping[str, bytes], number: int) -> None:
-        """Write the files of `what_ran` for a resumed run. Earlier ones with other contents are
+        """Write the files of `code_files` for a resumed run. Earlier ones with other contents are
         kept: `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
         """
         for name in (DIFF_FILE, PACKAGES_FILE):

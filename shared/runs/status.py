@@ -145,9 +145,9 @@ def status_in_list(run: Run) -> RunStatus:
     except Exception as error:
         status = RunStatus(run.id, "crashed", message=str(error) or type(error).__name__)
         return replace(status, message=f"unreadable: {one_line(status.message, 200)}")
-    oddity = run.oddity()
-    if oddity:
-        reasons = [f"unreadable: {oddity}", *filter(None, [status.message])]
+    defect = run.defect()
+    if defect:
+        reasons = [f"unreadable: {defect}", *filter(None, [status.message])]
         return replace(status, message="; ".join(reasons))
     return status
 

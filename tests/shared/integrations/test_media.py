@@ -15,7 +15,7 @@ import operant
 from operant.shared.integrations import media_folder
 from operant.shared.integrations.media import (
     Image,
-    KeptObjects,
+    MediaWriter,
     Video,
     quantiles_of,
     quantiles_of_buckets,
@@ -122,7 +122,7 @@ def test_an_ending_that_is_none_is_left_out(tmp_path):
 def test_captions_lie_beside_their_files_and_are_not_counted(tmp_path, monkeypatch):
     pixels = np.zeros((2, 2), np.uint8)
     (tmp_path / "film.mp4").write_bytes(b"x")
-    kept = KeptObjects(tmp_path / "run", lambda _, text: pytest.fail(text))
+    kept = MediaWriter(tmp_path / "run", lambda _, text: pytest.fail(text))
     (tmp_path / "run").mkdir(mode=0o700)
     images = [Image(pixels, caption="a\nb"), Image(Image(pixels, None, "second")), Image(pixels)]
     kept.take("shots", images, 1)

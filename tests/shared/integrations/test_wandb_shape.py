@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_copied_is_warned_of(tmp_path, capsys):
     assert "1 of 1 files are not kept: " in said
     assert "pipe is not a regular file" in said
     assert "the path of an artifact is empty" in said
-    assert "save(): no file fits '/nowhere/*.pt'" in said
+    assert "save(): no file matches '/nowhere/*.pt'" in said
     assert not (Path(run.dir) / "files").exists()
 
 
@@ -311,9 +311,9 @@ def consoles(monkeypatch):
     """What each `init` asks for: whether its run keeps the console."""
     begin, asked = wandb_shape.begin_run, []
 
-    def noted(wanted):
-        asked.append(wanted.console)
-        return begin(wanted)
+    def noted(options):
+        asked.append(options.console)
+        return begin(options)
 
     monkeypatch.setattr(wandb_shape, "begin_run", noted)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)

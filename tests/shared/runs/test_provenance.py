@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from operant.shared.runs import provenance
-from operant.shared.runs.provenance import what_ran
+from operant.shared.runs.provenance import code_files
 from operant.shared.runs.run_folder import DIFF_FILE, PACKAGES_FILE, create_run
 
 
@@ -42,7 +42,7 @@ def repository(tmp_path, monkeypatch) -> Path:
 
 
 def diff() -> str:
-    return what_ran()[DIFF_FILE].decode()
+    return code_files()[DIFF_FILE].decode()
 
 
 def test_the_changes_since_the_commit_are_a_patch(repository):
@@ -138,7 +138,7 @@ def test_binary_files_are_named_and_letters_of_other_encodings_do_no_harm(reposi
 def test_outside_of_a_repository_there_are_packages_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert list(what_ran()) == [PACKAGES_FILE]
+    assert list(code_files()) == [PACKAGES_FILE]
     assert provenance.provenance(())["git_commit"] is None
 
 
@@ -173,7 +173,7 @@ def test_a_git_that_does_not_end_is_not_waited_for(script, repository, monkeypat
 
 
 def test_all_packages_are_listed_with_their_versions():
-    packages = what_ran()[PACKAGES_FILE].decode().splitlines()
+    packages = code_files()[PACKAGES_FILE].decode().splitlines()
     assert f"numpy=={np.__version__}" in packages
     names = [line.partition("==")[0] for line in packages]
     assert names == sorted(names)
