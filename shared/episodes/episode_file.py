@@ -112,18 +112,9 @@ def read_episode(
             )
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        EOFError,
-        zlib.error,
-        RecursionError,
-        OverflowError,
-        MemoryError,
-    ) as error:
+    except UsageError:
+        raise
+    except Exception as error:  # a damaged file may raise any error
         raise UsageError(f"{path} is damaged: {str(error)[:100] or type(error).__name__}") from None
 
 

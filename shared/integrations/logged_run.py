@@ -29,7 +29,7 @@ from .accepted import Accepted, stand_in, unknown_keywords, warn_once
 from .artifacts import Artifact, copy_file
 from .media import MediaWriter, Text
 from .media_folder import clean
-from .never_raising import never_raises
+from .never_raising import never_raises, never_raising
 from .process_end import Ending, ending_of
 from .record import Record
 from .step_metrics import StepMetrics
@@ -62,6 +62,7 @@ def _manifest_entry(name: str, default: Any) -> property:
     return property(get, put)
 
 
+@never_raising
 class LoggedRun:
     """Publishes the values that a training loop logs, one row per step, from any thread. No method
     raises.
@@ -153,7 +154,6 @@ class LoggedRun:
         """Whether values that this process logs are still kept."""
         return self._is_open and os.getpid() == self._pid
 
-    @never_raises()
     def log(
         self,
         data: Mapping[str, Any] | None = None,
@@ -185,7 +185,6 @@ class LoggedRun:
             finally:
                 self._is_logging = False
 
-    @never_raises()
     def event(self, level: Level, text: str) -> None:
         """Add a message to the run. `level` is debug, info, warning or error; others mean info."""
         if self.is_open:
@@ -193,7 +192,6 @@ class LoggedRun:
                 level = level if level in LEVELS else "info"
                 self._session_metrics.event(level, text_of(text), self._step)
 
-    @never_raises()
     def alert(
         self, title: str, text: str = "", level: str = "INFO", wait_duration: Any = 0
     ) -> None:
@@ -201,7 +199,6 @@ class LoggedRun:
         parts = [words for part in (title, text) if (words := text_of(part))]
         self.event(_LEVELS.get(text_of(level), "info"), ": ".join(parts))
 
-    @never_raises()
     def define_metric(self, name: Any, step_metric: Any = None, *_: Any, **__: Any) -> Any:
         """Draw metric `name`, or all that match `prefix/*`, over `step_metric`, whose newest value
         is added to each row that has such a metric. wandb's other arguments have no effect.
@@ -215,7 +212,6 @@ class LoggedRun:
                     self._session_metrics.describe(Metric(known, step_metric=over))
         return SimpleNamespace(name=name, step_metric=step or None)
 
-    @never_raises()
     def flush(self) -> None:
         """Publish the row that still waits for more values of its step."""
         if self.is_open:
@@ -223,7 +219,6 @@ class LoggedRun:
                 if self._pending and not self._is_logging:
                     self._publish()
 
-    @never_raises()
     def finish(
         self, exit_code: int | None = None, quiet: bool | None = None, **unknown: Any
     ) -> None:
@@ -235,7 +230,6 @@ class LoggedRun:
         else:
             self.end(ending_of(SystemExit(int(number))))
 
-    @never_raises()
     def end(self, ending: Ending) -> None:
         if not self.is_open:
             return

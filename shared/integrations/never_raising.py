@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypeVar, cast
 
 from ..text.plain_values import described_error
 
 P = ParamSpec("P")
 R = TypeVar("R")
+C = TypeVar("C")
 
 
 class Warns(Protocol):
@@ -40,3 +42,11 @@ def never_raises(otherwise: Any = None) -> Callable[[Callable[P, R]], Callable[P
         return guarded
 
     return guard
+
+
+def never_raising(owner: type[C]) -> type[C]:
+    """Decorate a class: its public methods never raise, see `never_raises`."""
+    for name, method in list(vars(owner).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(owner, name, never_raises()(method))
+    return owner

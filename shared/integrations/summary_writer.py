@@ -17,7 +17,7 @@ from .begin import RunOptions, begin_run, script_name
 from .current_run import open_run
 from .logged_run import LoggedRun
 from .media import Histogram, Image, Text, Video
-from .never_raising import never_raises
+from .never_raising import never_raising
 from .process_end import ending_of
 from .tensorboard_events import EventRecorder
 
@@ -57,6 +57,7 @@ class FileWriter:
         """Accepted without effect: the writer is not closed before its run."""
 
 
+@never_raising
 class SummaryWriter:
     """Publishes scalars, histograms as quantiles and texts as events, and writes images and videos
     as files. Logs into the run that `operant.init` began, else into a new one, named after the last
@@ -105,7 +106,6 @@ class SummaryWriter:
     def get_logdir(self) -> str:
         return self.log_dir
 
-    @never_raises()
     def add_scalar(
         self,
         tag: str,
@@ -118,7 +118,6 @@ class SummaryWriter:
         """Log one value. All scalars of one `global_step` are one row. `walltime` has no effect."""
         self.run.log({text_of(tag): scalar_value}, global_step)
 
-    @never_raises()
     def add_scalars(
         self,
         main_tag: str,
@@ -129,7 +128,6 @@ class SummaryWriter:
         """Log several values, as `main_tag/name`."""
         self.run.log({text_of(main_tag): tag_scalar_dict}, global_step)
 
-    @never_raises()
     def add_text(
         self,
         tag: str,
@@ -140,14 +138,12 @@ class SummaryWriter:
         """Add an event if the text of `tag` has changed; a text of several lines becomes a file."""
         self._keep(tag, Text(text_string), global_step)
 
-    @never_raises()
     def add_histogram(
         self, tag: str, values: Any, global_step: int | None = None, *_: Any, **__: Any
     ) -> None:
         """Log five quantiles, `tag/p05` to `tag/p95`."""
         self._keep(tag, Histogram(values), global_step)
 
-    @never_raises()
     def add_histogram_raw(
         self, tag: str, min: float, max: float, num: Any, sum: Any, sum_squares: Any,
         bucket_limits: Any, bucket_counts: Any, global_step: int | None = None, *_: Any, **__: Any,
@@ -156,14 +152,12 @@ class SummaryWriter:
         edges = [min, *bucket_limits]
         self._keep(tag, Histogram(np_histogram=(bucket_counts, edges)), global_step)
 
-    @never_raises()
     def add_image(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: Any = None,
         dataformats: str = "CHW", **_: Any,
     ) -> None:  # fmt: skip
         self._keep(tag, Image(img_tensor, channels_first="HWC" not in dataformats), global_step)
 
-    @never_raises()
     def add_images(
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: Any = None,
         dataformats: str = "NCHW", **_: Any,
@@ -171,7 +165,6 @@ class SummaryWriter:
         """Log a batch of images as a grid."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
-    @never_raises()
     def add_image_with_boxes(
         self, tag: str, img_tensor: Any, box_tensor: Any = None, global_step: int | None = None,
         walltime: Any = None, rescale: Any = 1, dataformats: str = "CHW", **_: Any,
@@ -179,7 +172,6 @@ class SummaryWriter:
         """Log the image, without its boxes."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
-    @never_raises()
     def add_figure(
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, *_: Any,
         **__: Any,
@@ -193,14 +185,12 @@ class SummaryWriter:
                 with contextlib.suppress(Exception):
                     pyplot.close(one)
 
-    @never_raises()
     def add_video(
         self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4, *_: Any,
         **__: Any,
     ) -> None:  # fmt: skip
         self._keep(tag, Video(vid_tensor, fps=fps), global_step)
 
-    @never_raises()
     def add_tensor(
         self, tag: str, tensor: Any, global_step: int | None = None, *_: Any, **__: Any
     ) -> None:
@@ -210,7 +200,6 @@ class SummaryWriter:
     def _keep(self, tag: str, value: Any, step: int | None) -> None:
         self.run.log({text_of(tag): value}, step, commit=False)
 
-    @never_raises()
     def add_hparams(
         self,
         hparam_dict: Mapping[str, Any],
@@ -223,11 +212,9 @@ class SummaryWriter:
         self.run.config.update(hparam_dict)
         self.run.log({} if metric_dict is None else metric_dict, global_step)
 
-    @never_raises()
     def flush(self) -> None:
         self.run.flush()
 
-    @never_raises()
     def close(self) -> None:
         """Publish the pending row, and end the run if the writer began it."""
         self.run.flush()

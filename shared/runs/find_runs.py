@@ -30,15 +30,10 @@ def _is_run(folder: Path) -> bool:
     """Whether a folder is a run: it has a lock or a run.toml. Users may keep other folders beside
     their runs.
     """
-    for name in ("lock", MANIFEST_FILE):
-        try:
-            (folder / name).lstat()
-        except FileNotFoundError:
-            continue
-        except OSError:  # listed with the reason
-            return True
+    try:
+        return not {"lock", MANIFEST_FILE}.isdisjoint(os.listdir(folder))
+    except OSError:  # listed with the reason
         return True
-    return False
 
 
 def own_runs() -> Iterator[Run]:
