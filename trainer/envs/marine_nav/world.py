@@ -14,8 +14,8 @@ from ...jit.templates import rebound
 from ...spaces import Box, Discrete
 from .. import trigonometry
 from ..spec import EnvSpec
-from . import constants, environment, noise, vessel
-from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
+from . import constants, environment, noise, scenarios, vessel
+from .constants import RANGE_M, SEEN_OBJECTS
 from .layout import (
     MOST_STAGES,
     NOISE_SIZE,
@@ -27,10 +27,11 @@ from .layout import (
 )
 
 NUM_DISCRETE = 25
+NOISE_REACH_M = 0.5  # more than the noise drawn can shift anything
 UNLIMITED_M = 1e6
 
 # What each number of an observation is multiplied by: most are then within about 1.
-METRE, METRE_PER_S, NEWTON = 1 / RANGE_M, 1 / 3.0, 1 / constants.MAX_THRUST_N
+METRE, METRE_PER_S, NEWTON = 1 / RANGE_M, 1 / 3.0, 1 / vessel.MAX_THRUST_N
 THING_SCALE = (METRE, METRE, METRE_PER_S, METRE_PER_S, 1.0)
 OBS_SCALE = np.array(
     (*THING_SCALE, NEWTON, NEWTON, *THING_SCALE * SEEN_OBJECTS, *[1.0] * SEEN_OBJECTS)
@@ -49,9 +50,8 @@ class World(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Tells it from all others."""
-        sizes = f"{self.robots}_{self.obstacles}_{self.vortices}"
-        return "_".join(["marine_nav", sizes, self.actions, self.noise, self.precision])
+        """A name that differs from those of all other worlds."""
+        return "_".join(["marine_nav", *map(str, self)])
 
     @property
     def real(self) -> Any:
@@ -110,10 +110,13 @@ def functions_of(world: World) -> Functions:
 
 
 def bindings_of(world: World) -> dict[str, Any]:
-    """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
+    """The values of the names in `bindings.py`, and all real constants in the world's precision."""
     real = world.real
     numbers = {
-        name: real(value) for name, value in vars(constants).items() if isinstance(value, float)
+        name: real(value)
+        for module in (constants, environment, noise, scenarios, vessel)
+        for name, value in vars(module).items()
+        if isinstance(value, float)
     }
     is_double = world.precision == "float64"
     sees = {"drawn": noise.drawn_noise, "none": noise.no_noise, "injected": noise.injected_noise}
