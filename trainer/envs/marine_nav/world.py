@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...jit.compiling import compiled
-from ...jit.templates import rebound
+from ...jit.templates import rebound_all
 from ...spaces import Box, Discrete
 from .. import trigonometry
 from ..spec import EnvSpec
@@ -103,10 +103,8 @@ class MarineNavSpec(EnvSpec):
 @cache
 def functions_of(world: World) -> Functions:
     """The scalar functions of a kind of world; those that they call are compiled."""
-    made: dict[Any, Any] = {}
     templates = (environment.reset, environment.start, environment.step, environment.observe)
-    bound = bindings_of(world)
-    return Functions(*(rebound(template, compiled, bound, made) for template in templates))
+    return Functions(*rebound_all(templates, compiled, bindings_of(world)))
 
 
 def bindings_of(world: World) -> dict[str, Any]:
