@@ -9,7 +9,7 @@ refuse a template with a name that is still open.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from types import FunctionType
 from typing import Any, NoReturn
@@ -74,23 +74,33 @@ def rebound(
     function: Callable[..., Any],
     compile_: Callable[..., Any],
     bindings: Mapping[str, Any],
-    made: dict[Any, Any] | None = None,
+    copies: dict[Any, Any] | None = None,
 ) -> Callable[..., Any]:
-    """A copy of `function` with its open names bound, and in which all functions of ours that it
-    calls, and that those call, are compiled by `compile_`, each once. Raises UnboundError.
+    """A copy of `function` with its open names bound. All Python functions that it calls, directly
+    or through others, are compiled by `compile_`, each of them once. Raises UnboundError.
 
-    `made` remembers the copies, for functions that share some.
+    `copies` are the functions compiled so far.
     """
-    made = {} if made is None else made
+    copies = {} if copies is None else copies
     original: Any = getattr(function, "py_func", function)
     names = bound_globals(original, bindings)
     for name in original.__code__.co_names:
         if name in names and _is_ours(names[name]):
             called = getattr(names[name], "py_func", names[name])
-            if called not in made:
-                made[called] = compile_(rebound(called, compile_, bindings, made))
-            names[name] = made[called]
+            if called not in copies:
+                copies[called] = compile_(rebound(called, compile_, bindings, copies))
+            names[name] = copies[called]
     return FunctionType(original.__code__, names, original.__name__, original.__defaults__)
+
+
+def rebound_all(
+    functions: Sequence[Callable[..., Any]],
+    compile_: Callable[..., Any],
+    bindings: Mapping[str, Any],
+) -> list[Callable[..., Any]]:
+    """`rebound` for functions that share some of the functions that they call."""
+    copies: dict[Any, Any] = {}
+    return [rebound(function, compile_, bindings, copies) for function in functions]
 
 
 def _is_ours(value: Any) -> bool:

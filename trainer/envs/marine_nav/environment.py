@@ -16,30 +16,7 @@ import math
 
 from ..trigonometry import sine_and_cosine
 from .bindings import max_noise_m, num_obstacles, num_robots, obs_scale, perception_noise, real
-from .constants import (
-    COLLISION_REWARD,
-    CORNER_SLOPE,
-    CORNER_Y_M,
-    CROSSING_MAX_X_M,
-    CROSSING_MIN_X_M,
-    CROSSING_MIN_Y_M,
-    EVASION_REWARD_PER_RAD,
-    GOAL_RADIUS_M,
-    GOAL_REWARD,
-    HEAD_ON_MAX_X_M,
-    HEAD_ON_MAX_Y_M,
-    HULL_RADIUS_M,
-    MAX_CLOCK,
-    MIN_SPEED_M_PER_S,
-    ONE,
-    PASSING_GAP_M,
-    PI,
-    RANGE_M,
-    SEEN_OBJECTS,
-    STEP_REWARD,
-    TURN,
-    ZERO,
-)
+from .constants import MAX_CLOCK, ONE, PI, RANGE_M, SEEN_OBJECTS, TURN, ZERO
 from .layout import (
     CLOCK,
     DECISION,
@@ -85,6 +62,21 @@ from .layout import (
 )
 from .scenarios import generate
 from .vessel import apply_thrust, current_at, drive
+
+HULL_RADIUS_M = 0.5 * math.hypot(5.0, 2.5)  # half the diagonal of 5 m x 2.5 m
+
+# The rules of the road.
+MIN_SPEED_M_PER_S = 0.5
+CROSSING_MIN_X_M, CROSSING_MAX_X_M = -9.0, 12.0
+CROSSING_MIN_Y_M, CORNER_Y_M = -17.0, -7.0
+CORNER_SLOPE = -7.0 / 12.0
+HEAD_ON_MAX_X_M, HEAD_ON_MAX_Y_M = 17.0, 4.5
+PASSING_GAP_M = 1.0
+
+# Rewards.
+GOAL_RADIUS_M = 2.0
+STEP_REWARD, COLLISION_REWARD, GOAL_REWARD = -0.1, -5.0, 10.0
+EVASION_REWARD_PER_RAD = -0.1
 
 
 def reset(state, env, random):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...jit.streams import EVALUATION
 from ..spec import Array
-from .constants import MAX_CLOCK, MAX_DECISIONS
+from .constants import MAX_CLOCK
 from .layout import (
     MISSING_OBSTACLES,
     MISSING_ROBOTS,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ...policies.encoder import Encoder
     from ...returns.episodes import Evaluation
     from .scenario import Scenario
+
+MAX_DECISIONS = 1000
 
 
 @cache

@@ -14,21 +14,14 @@ import numpy as np
 from ...jit.streams import four_words
 from ..trigonometry import sine_and_cosine
 from .bindings import first_noise, num_obstacles, num_robots, real
-from .constants import (
-    HALF,
-    NODES,
-    NOISE_DEVIATION,
-    ONE,
-    PI,
-    SURE_RADIUS,
-    TURN,
-    TWO,
-    UNIT,
-    UNSURE_RADIUS,
-    ZERO,
-)
+from .constants import HALF, ONE, PI, TURN, ZERO
 from .layout import DECISION, NOISE_SIZE
 
+DEVIATION = 0.05  # of positions in m, and of velocities in m/s
+SURE_RADIUS, UNSURE_RADIUS = 0.8, 0.2  # fractions of an object's radius
+TWO = 2.0
+UNIT = 2.0**-24  # 24 bits are what float32 holds
+NODES = 1024.0  # pieces of the quantile function of the noise of radii
 FIRST_BLOCK = 4096  # of an episode's; those before are the scenario's
 
 _DROP, _LOW_BYTE = np.uint64(8), np.uint64(255)
@@ -77,9 +70,9 @@ def radius_factor(angle):
 
 
 def two_normals(first_word, second_word):
-    """Independent, of deviation NOISE_DEVIATION; none beyond 5.8 deviations."""
+    """Independent, of deviation DEVIATION; none beyond 5.8 deviations."""
     share = fraction(first_word) + UNIT  # in (0, 1]
-    length = NOISE_DEVIATION * math.sqrt(-TWO * math.log(share))
+    length = DEVIATION * math.sqrt(-TWO * math.log(share))
     sine, cosine = sine_and_cosine(TURN * (fraction(second_word) - HALF))
     return length * cosine, length * sine
 

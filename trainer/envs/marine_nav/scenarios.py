@@ -10,23 +10,7 @@ import math
 
 from ...jit.streams import four_words
 from .bindings import num_robots, num_vortices, real
-from .constants import (
-    CORE_GAP_M,
-    CORE_RADIUS_M,
-    GOAL_MARGIN_M,
-    MAP_M,
-    MAX_EDGE_SPEED_M_PER_S,
-    MAX_OBSTACLE_RADIUS_M,
-    MIN_EDGE_SPEED_M_PER_S,
-    MIN_OBSTACLE_RADIUS_M,
-    NUM_PROPOSALS,
-    OBSTACLE_MARGIN_M,
-    ONE,
-    OPPOSITE_CORE_FRACTION,
-    TURN,
-    VESSEL_GAP_M,
-    ZERO,
-)
+from .constants import CORE_RADIUS_M, MAP_M, ONE, TURN, ZERO
 from .layout import (
     CIRCULATION,
     CLOCK,
@@ -60,6 +44,14 @@ from .layout import (
     vortex_row,
 )
 from .noise import fraction
+
+GOAL_MARGIN_M, OBSTACLE_MARGIN_M = 2.0, 5.0  # distance from the map's border
+VESSEL_GAP_M = 10.0  # between starts, between goals, and from these to obstacles and cores
+MIN_OBSTACLE_RADIUS_M, MAX_OBSTACLE_RADIUS_M = 1.0, 1.0
+MIN_EDGE_SPEED_M_PER_S, MAX_EDGE_SPEED_M_PER_S = 3.0, 3.0
+CORE_GAP_M = 1.0
+OPPOSITE_CORE_FRACTION = 0.8
+NUM_PROPOSALS = 500  # for robots, for vortices and for obstacles
 
 # Blocks of the episode's counters.
 ROBOT_BLOCK, HEADING_BLOCK, VORTEX_BLOCK, OBSTACLE_BLOCK = 0, 1024, 2048, 3072

@@ -11,32 +11,7 @@ import math
 
 from ..trigonometry import sine_and_cosine
 from .bindings import num_robots, num_vortices, real, thrust_rates
-from .constants import (
-    ADDED_SURGE_KG,
-    CORE_RADIUS_M,
-    DECISION_S,
-    HALF,
-    MASS_KG,
-    MAX_THRUST_N,
-    MAX_THRUST_RATE_N_PER_S,
-    MIN_THRUST_N,
-    NUM_SUBSTEPS,
-    ONE,
-    STEP_S,
-    SURGE_DRAG,
-    SURGE_DRAG_2,
-    SURGE_INERTIA_KG,
-    SWAY_DRAG,
-    SWAY_DRAG_2,
-    SWAY_INERTIA_KG,
-    THRUSTER_ARM_M,
-    TINY_M,
-    TURN,
-    YAW_DRAG,
-    YAW_DRAG_2,
-    YAW_INERTIA_KG_M2,
-    ZERO,
-)
+from .constants import CORE_RADIUS_M, HALF, ONE, TURN, ZERO
 from .layout import (
     CIRCULATION,
     ENERGY,
@@ -58,6 +33,25 @@ from .layout import (
     robot_row,
     vortex_row,
 )
+
+# X is surge, Y sway, N yaw; u, v and r the velocities.
+MASS_KG = 400.0
+ADDED_SURGE_KG = -20.0  # -X_udot: the source has X_udot = +20
+SURGE_INERTIA_KG = 380.0  # this and the next two include the added mass of the water
+SWAY_INERTIA_KG = 400.0
+YAW_INERTIA_KG_M2 = 450.0 + 980.0
+SURGE_DRAG, SURGE_DRAG_2 = 100.0, 150.0  # N s/m and N s2/m2
+SWAY_DRAG, SWAY_DRAG_2 = 100.0, 150.0
+YAW_DRAG, YAW_DRAG_2 = 980.0, 950.0  # N m s and N m s2
+THRUSTER_ARM_M = 1.25  # from each thruster to the middle
+MIN_THRUST_N, MAX_THRUST_N = -500.0, 1000.0
+MAX_THRUST_RATE_N_PER_S = 1000.0
+
+STEP_S = 0.05
+NUM_SUBSTEPS = 10
+DECISION_S = 0.5
+
+TINY_M = 1e-6  # nearer to the middle of a core the current falls to nothing
 
 
 def continuous_thrust_rates(actions, row):

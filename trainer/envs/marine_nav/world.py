@@ -10,12 +10,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...jit.compiling import compiled
-from ...jit.templates import rebound
+from ...jit.templates import rebound_all
 from ...spaces import Box, Discrete
 from .. import trigonometry
 from ..spec import EnvSpec
-from . import constants, environment, noise, vessel
-from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
+from . import constants, environment, noise, scenarios, vessel
+from .constants import RANGE_M, SEEN_OBJECTS
 from .layout import (
     MOST_STAGES,
     NOISE_SIZE,
@@ -27,10 +27,11 @@ from .layout import (
 )
 
 NUM_DISCRETE = 25
+NOISE_REACH_M = 0.5  # more than the noise drawn can shift anything
 UNLIMITED_M = 1e6
 
 # What each number of an observation is multiplied by: most are then within about 1.
-METRE, METRE_PER_S, NEWTON = 1 / RANGE_M, 1 / 3.0, 1 / constants.MAX_THRUST_N
+METRE, METRE_PER_S, NEWTON = 1 / RANGE_M, 1 / 3.0, 1 / vessel.MAX_THRUST_N
 THING_SCALE = (METRE, METRE, METRE_PER_S, METRE_PER_S, 1.0)
 OBS_SCALE = np.array(
     (*THING_SCALE, NEWTON, NEWTON, *THING_SCALE * SEEN_OBJECTS, *[1.0] * SEEN_OBJECTS)
@@ -49,9 +50,8 @@ class World(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Tells it from all others."""
-        sizes = f"{self.robots}_{self.obstacles}_{self.vortices}"
-        return "_".join(["marine_nav", sizes, self.actions, self.noise, self.precision])
+        """A name that differs from those of all other worlds."""
+        return "_".join(["marine_nav", *map(str, self)])
 
     @property
     def real(self) -> Any:
@@ -103,17 +103,18 @@ class MarineNavSpec(EnvSpec):
 @cache
 def functions_of(world: World) -> Functions:
     """The scalar functions of a kind of world; those that they call are compiled."""
-    made: dict[Any, Any] = {}
     templates = (environment.reset, environment.start, environment.step, environment.observe)
-    bound = bindings_of(world)
-    return Functions(*(rebound(template, compiled, bound, made) for template in templates))
+    return Functions(*rebound_all(templates, compiled, bindings_of(world)))
 
 
 def bindings_of(world: World) -> dict[str, Any]:
-    """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
+    """The values of the names in `bindings.py`, and all real constants in the world's precision."""
     real = world.real
     numbers = {
-        name: real(value) for name, value in vars(constants).items() if isinstance(value, float)
+        name: real(value)
+        for module in (constants, environment, noise, scenarios, vessel)
+        for name, value in vars(module).items()
+        if isinstance(value, float)
     }
     is_double = world.precision == "float64"
     sees = {"drawn": noise.drawn_noise, "none": noise.no_noise, "injected": noise.injected_noise}

@@ -17,6 +17,7 @@ from ....shared.errors import UsageError
 from .constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
 
 Weights = NDArray[np.float32]
+EPSILON = 1e-5  # of the layer norms
 PRODUCTS_OF_A_BLOCK = 4
 
 Shape = tuple[int | str, ...]

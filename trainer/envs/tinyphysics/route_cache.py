@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ....shared.errors import NotHereError, UsageError
 from .route_file import FIELDS, RouteError, read_route
-from .routes import Broken, OnBroken, Routes, side_by_side
+from .routes import Routes, side_by_side
 
 FORMAT = 1
 PREFIX = "routes-"
@@ -38,34 +38,27 @@ class RouteFolder:
         self,
         folder: Path,
         *,
-        on_broken: OnBroken = "refuse",
+        skip_broken: bool = False,
         progress: Progress = lambda paths, _: paths,
     ) -> None:
-        """Parse the folder, or find that done.
+        """Parse the folder, or map its cache. `broken` are the reasons why routes were left out.
 
-        `progress` is handed the files to parse and their number. Raises UsageError, for a broken
-        route unless those are skipped, and then when none is left.
+        `progress` is handed the files to parse and their number. Raises UsageError where no route
+        can be driven, and for a broken route unless `skip_broken`.
         """
         self._paths = route_paths(folder)
         self._offsets, self._rows = _load_or_parse(folder, self._paths, progress)
         lengths = np.diff(self._offsets)
-        self.broken = tuple(
-            Broken(self._paths[i].name, _reason(self._paths[i]))
-            for i in np.flatnonzero(lengths == 0)
-        )
-        if self.broken and on_broken == "refuse":
+        self.broken = [_reason(self._paths[i]) for i in np.flatnonzero(lengths == 0)]
+        if self.broken and not skip_broken:
             more = f" (and {len(self.broken) - 1} more)" if len(self.broken) > 1 else ""
-            raise RouteError(f"{self.broken[0].reason}{more}; --skip-broken leaves such routes out")
+            raise RouteError(f"{self.broken[0]}{more}; --skip-broken leaves such routes out")
         self._good = np.flatnonzero(lengths)
         if not len(self._good):
-            raise RouteError(f"no route in {folder} can be driven: {self.broken[0].reason}")
+            raise RouteError(f"no route in {folder} can be driven: {self.broken[0]}")
 
     def __len__(self) -> int:
         return len(self._good)
-
-    @property
-    def names(self) -> list[str]:
-        return [self._paths[i].name for i in self._good]
 
     def take(self, index: Sequence[int] | NDArray[np.int64]) -> Routes:
         """The routes of these numbers, 0 to `len` - 1."""

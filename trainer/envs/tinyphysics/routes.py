@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .route_file import FIELDS
-
-OnBroken = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +35,6 @@ class Routes:
         num_rows = self.num_rows[index]
         names = tuple(self.names[i] for i in index)
         return Routes(names, self.rows[index, : num_rows.max()], num_rows)
-
-
-class Broken(NamedTuple):
-    """A route that was skipped, and why."""
-
-    name: str
-    reason: str
 
 
 def side_by_side(names: Sequence[str], routes: Sequence[NDArray[np.float64]]) -> Routes:

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ..architecture import ArchitectureError
 from ..constants import CONTEXT_STEPS, STATE_SIZE
-from ..sampling import sampled_tokens
-from ..tokenizer import Tokenizer
+from ..tokens import Tokenizer, sampled_tokens
 
 NUM_PROBES = 256
 NUM_CHECKS = 8
+DEVICE_BATCH = 8192  # episodes of one call on a GPU at most
 LARGEST_DIFFERENCE = 1e-2  # of a logit, in float32: more is another architecture, not rounding
 
 

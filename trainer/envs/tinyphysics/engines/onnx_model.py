@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..architecture import Architecture, Block, Linear, Norm
+from ..architecture import EPSILON, Architecture, Block, Linear, Norm
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
-from .torch_engine import EPSILON
 
 OPSET = 20  # the first with GELU
 

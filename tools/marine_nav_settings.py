@@ -1,27 +1,28 @@
-"""Generates, once and for all, the scenarios that MarineNav is evaluated on: `write`."""
+#!/usr/bin/env python3
+"""Generate the scenarios of trainer/envs/marine_nav/six_settings.npz, and write the file.
+
+Run in the project: .venv/bin/python tools/marine_nav_settings.py
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from ...jit.streams import EVALUATION
-from ..vector import VectorEnv
-from .making import make_spec
-from .scenario import SIX_SETTINGS, Scenario, take_scenario, write_scenarios
-from .section import MarineNavConfig
+from operant.trainer.envs.marine_nav.making import make_spec
+from operant.trainer.envs.marine_nav.scenario import (
+    SIX_SETTINGS,
+    Scenario,
+    take_scenario,
+    write_scenarios,
+)
+from operant.trainer.envs.marine_nav.section import MarineNavConfig
+from operant.trainer.envs.vector import VectorEnv
+from operant.trainer.jit.streams import EVALUATION
 
 SETTINGS = ((3, 0, 30.0), (4, 0, 35.0), (5, 0, 40.0), (5, 2, 40.0), (5, 3, 40.0), (5, 4, 40.0))
 EPISODES_EACH = 250
 SEED = 253
 DIGITS = 4  # after the point, of metres and radians
-
-
-def write(path: Path = SIX_SETTINGS) -> None:
-    """Generate all of them anew, and write the file."""
-    scenarios = [rounded(scenario) for setting in SETTINGS for scenario in generated(*setting)]
-    write_scenarios(path, scenarios)
 
 
 def generated(num_robots: int, num_obstacles: int, min_goal_distance_m: float) -> list[Scenario]:
@@ -40,3 +41,8 @@ def generated(num_robots: int, num_obstacles: int, min_goal_distance_m: float) -
 
 def rounded(scenario: Scenario) -> Scenario:
     return Scenario(*(part.astype(np.float64).round(DIGITS) for part in scenario))
+
+
+if __name__ == "__main__":
+    chosen = [rounded(scenario) for setting in SETTINGS for scenario in generated(*setting)]
+    write_scenarios(SIX_SETTINGS, chosen)
