@@ -137,7 +137,7 @@ def _rows(hosts: list[str], archived: bool, words: str | None) -> tuple[list[Run
     """The runs of this machine and of `hosts` that fit the filter, and an error's line for each
     machine that does not answer. Raises UsageError if the filter is wrong.
     """
-    from ..monitor.remote.listing import list_machines
+    from ..monitor.remote.remote_list import list_machines
     from ..monitor.runs.list.filter_terms import FilterError, parse_filter
     from ..monitor.runs.list.run_filter import filtered
 

@@ -9,11 +9,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from ...shared.runs.run_elsewhere import RunElsewhere
 from ...shared.runs.run_folder import Run
 from ..charts.charted_metrics import RETURN, main_heading, main_metric
 from ..charts.shown_run import assigned_looks
 from ..panels.run_table import draw_count
-from ..remote.run_elsewhere import RunElsewhere
 from ..render.lines import Line, fit, line_width, spread
 from ..runs.list.choices import Choice
 from ..runs.list.comparison import MAX_RUNS, Comparison

@@ -15,11 +15,10 @@ from operant.monitor.panels.run_table import (
     machine_width,
     order_under,
 )
-from operant.monitor.remote.host import RemoteName
-from operant.monitor.remote.run_elsewhere import RunElsewhere
 from operant.monitor.render.lines import line_width
 from operant.monitor.render.sparks import BLOCKS
 from operant.monitor.runs.list.runs_poller import RunRow
+from operant.shared.runs.run_elsewhere import RunElsewhere
 
 
 @pytest.mark.parametrize("width", [40, 59, 79, 119, 199])
@@ -55,7 +54,7 @@ def test_with_a_reference_each_row_has_its_distance_in_percent(width):
 def test_with_other_machines_each_row_names_its_own(width):
     machine = machine_width(["gpu-box", "b"])
     near, far = make_row("near", "running"), make_row("far", "running")
-    far = replace(far, run=RunElsewhere(RemoteName("gpu-box", far.run.id)), host="gpu-box")
+    far = replace(far, run=RunElsewhere("gpu-box", far.run.id, far.run.folder), host="gpu-box")
     head, *rows = texts(
         [draw_head(width, machine=machine)]
         + [
