@@ -106,7 +106,7 @@ def _rows(hosts: list[str]) -> tuple[list[RunRow], list[str]]:
     """The runs of this machine and of `hosts`, newest first, and an error's line for each machine
     that does not answer.
     """
-    from ..monitor.remote.listing import list_machines
+    from ..monitor.remote.remote_list import list_machines
 
     listed, troubles = list_machines(hosts)
     return [row for row in listed if row.status], troubles

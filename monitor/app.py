@@ -17,9 +17,9 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from ..shared.errors import OperantError
 from ..shared.page.requests import give_reason, send_request
+from ..shared.runs.run_elsewhere import RunElsewhere
 from ..shared.runs.run_folder import Run
 from .charts.shown_run import assigned_looks
-from .remote.run_elsewhere import RunElsewhere
 from .render.ascii import needs_ascii
 from .render.palette import THEMES, Palette
 from .runs.list.comparison import MAX_RUNS
@@ -47,7 +47,7 @@ from .widgets.pane import Pane
 from .widgets.time_slider import TimeSlider
 
 if TYPE_CHECKING:  # loaded once a monitor watches another machine: not before the first frame
-    from .remote.machines import Machines
+    from .remote.remote_list import Machines
 
 # Actions that move about, which nobody looks for in the palette, and the palette itself.
 _MOVES = {
@@ -161,7 +161,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if self.is_readonly:
             return
         if isinstance(message.run, RunElsewhere):
-            host = message.run.remote.host
+            host = message.run.host
             self.notify(f"its trainer can be asked on {host} alone", timeout=3, markup=False)
             return
 

@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from ...shared.runs.run_elsewhere import RunElsewhere
 from ...shared.runs.run_folder import Run, runs_folder
 from ..charts.charted_metrics import RETURN, main_heading, main_metric
 from ..charts.shown_run import assigned_looks
 from ..panels.group_table import group_columns
 from ..panels.run_table import draw_count, notice_of, run_columns
-from ..remote.run_elsewhere import RunElsewhere
 from ..render.lines import Line, fit, line_width, spread
 from ..runs.list.choices import Choice
 from ..runs.list.comparison import MAX_RUNS, Comparison

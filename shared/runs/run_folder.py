@@ -90,6 +90,11 @@ class Run:
     def id(self) -> str:
         return self.folder.name
 
+    @property
+    def id_in_page(self) -> str:
+        """The id of the run in its page, which has room for 64 characters."""
+        return self.id[:64]
+
     def is_own(self) -> bool:
         """Whether it is this user's, in a real folder that nobody else can write to. A run whose
         folder was deleted lives by its page, which is this user's.

@@ -29,6 +29,7 @@ from operant.monitor.widgets.config_panel import (
     own_lines,
 )
 from operant.shared.errors import OperantError
+from operant.shared.runs.run_elsewhere import RunElsewhere
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 
@@ -295,7 +296,7 @@ async def test_a_note_is_left_as_it_was_or_written_or_a_line_says_why_it_cannot_
 async def test_where_nothing_may_be_written_it_is_said(is_remote):
     source = StillRun(make_view())
     if is_remote:
-        source.run = Run(Path("gpu-box:test"))
+        source.run = RunElsewhere("gpu-box", "test", Path())
     app = MonitorApp(source.run, run_source=lambda _: source, is_readonly=not is_remote)
     async with app.run_test(size=(120, 30)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))

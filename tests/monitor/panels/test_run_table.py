@@ -9,11 +9,10 @@ from views import all_states, make_row, texts
 
 from operant.monitor.charts.charted_metrics import RETURN, main_heading
 from operant.monitor.panels.run_table import draw_count, notice_of, run_columns
-from operant.monitor.remote.host import RemoteName
-from operant.monitor.remote.run_elsewhere import RunElsewhere
 from operant.monitor.render.columns import draw_head, draw_row, fit_columns, order_at
 from operant.monitor.render.sparks import BLOCKS
 from operant.monitor.runs.list.runs_poller import RunRow
+from operant.shared.runs.run_elsewhere import RunElsewhere
 
 WIDTHS = [57, 77, 117, 197]  # of screens of 60 to 200 cells
 
@@ -57,7 +56,7 @@ def test_with_a_reference_each_row_has_its_distance_in_percent(width):
 def test_with_other_machines_each_row_names_its_own(width):
     hosts = ["gpu-box", "b"]
     near, far = make_row("near", "running"), make_row("far", "running")
-    far = replace(far, run=RunElsewhere(RemoteName("gpu-box", far.run.id)), host="gpu-box")
+    far = replace(far, run=RunElsewhere("gpu-box", far.run.id, far.run.folder), host="gpu-box")
     rows = (near, far, replace(far, is_lost=True), replace(far, status=None))
     head, *lines = drawn(width, rows, hosts=hosts)
     place = head.index("machine")
