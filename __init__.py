@@ -118,38 +118,34 @@ __all__ = [
     "watch",
 ]
 
-# Where the public names live; all others of `__all__` are wandb's.
-_HOMES = {
-    "Callback": "trainer.running.callbacks",
-    "CheckpointError": "shared.errors",
-    "ConfigError": "shared.errors",
-    "LiveRun": "trainer.running.callbacks",
-    "MetricsReader": "shared.page.reader",
-    "MetricsWriter": "shared.page.writer",
-    "OperantCallback": "shared.integrations.sb3",
-    "OperantError": "shared.errors",
-    "OperantLogger": "shared.integrations.lightning",
-    "OperantTrainerCallback": "shared.integrations.huggingface",
-    "PageError": "shared.errors",
-    "Policy": "api.policies",
-    "ProgressBar": "api.callbacks",
-    "RecordVideo": "api.callbacks",
-    "Run": "api.runs",
-    "RunNotFoundError": "shared.errors",
-    "SaveBest": "trainer.running.callbacks",
-    "StopAtReturn": "trainer.running.callbacks",
-    "StopWithoutImprovement": "trainer.running.callbacks",
-    "SummaryWriter": "shared.integrations.summary_writer",
-    "UsageError": "shared.errors",
-    "evaluate": "api.policies",
-    "history": "api.runs",
-    "load": "api.policies",
-    "pull": "api.sharing",
-    "push": "api.sharing",
-    "runs": "api.runs",
-    "show": "api.showing",
-    "train": "api.training",
-}
+# The public names by the module that defines them. AlertLevel, Artifact and the media are wandb's,
+# whose module makes them.
+_PUBLIC = {
+    "api.callbacks": ("ProgressBar", "RecordVideo"),
+    "api.policies": ("Policy", "evaluate", "load"),
+    "api.runs": ("Run", "history", "runs"),
+    "api.sharing": ("pull", "push"),
+    "api.showing": ("show",),
+    "api.training": ("train",),
+    "shared.errors": (
+        "CheckpointError", "ConfigError", "OperantError", "PageError", "RunNotFoundError",
+        "UsageError",
+    ),
+    "shared.integrations.huggingface": ("OperantTrainerCallback",),
+    "shared.integrations.lightning": ("OperantLogger",),
+    "shared.integrations.sb3": ("OperantCallback",),
+    "shared.integrations.summary_writer": ("SummaryWriter",),
+    "shared.integrations.wandb_shape": (
+        "alert", "config", "define_metric", "finish", "init", "log", "run", "save", "summary",
+        "watch",
+    ),
+    "shared.page.reader": ("MetricsReader",),
+    "shared.page.writer": ("MetricsWriter",),
+    "trainer.running.callbacks": (
+        "Callback", "LiveRun", "SaveBest", "StopAtReturn", "StopWithoutImprovement",
+    ),
+}  # fmt: skip
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 # The libraries that public names need, any of them.
 _NEEDS = {
     "OperantCallback": ("stable_baselines3",),
@@ -157,12 +153,6 @@ _NEEDS = {
     "OperantTrainerCallback": ("transformers",),
 }
 _MODULES = ("algorithms", "api", "testing")  # that need no import; wandb has an `api` too
-_IN_WANDB_SHAPE = frozenset(
-    (
-        "alert", "config", "define_metric", "finish", "init", "log", "run", "save", "summary",
-        "watch",
-    )
-)  # fmt: skip
 
 
 def _attribute(name: str) -> Any:
@@ -172,13 +162,13 @@ def _attribute(name: str) -> Any:
     have stand-ins that do nothing, so that `import operant as wandb` ends no script; a name that is
     nearly a public one is a mistake.
     """
+    if name in _PUBLIC["shared.integrations.wandb_shape"]:
+        return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
     if name in _HOMES:
         from .shared.processes.interrupts import interrupts_held
 
         with interrupts_held():
             return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    if name in _IN_WANDB_SHAPE:
-        return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     # Python asks this way for submodules before it imports them, and for all sorts of things.

@@ -31,7 +31,7 @@ from numba.core.serialize import dumps
 
 from ...shared.errors import PageError
 from ...shared.runs.owners import check_file, own
-from ...shared.runs.small_file import create_anew, open_regular
+from ...shared.runs.small_file import open_regular, write_whole
 
 DIGEST_BYTES = 32
 COUNT_BITS = 60  # of which two processes begin at the same number only by a rare chance
@@ -96,15 +96,9 @@ class Files:
 
     def save(self, key: Any, code: Any) -> None:
         body: bytes = dumps((key, code))  # type: ignore[no-untyped-call]
-        path = self.path(key)
-        building = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
+        content = hashlib.sha256(body).digest() + body
         with contextlib.suppress(OSError):  # a full disk: it is compiled again another time
-            try:
-                with os.fdopen(create_anew(building), "wb") as file:
-                    file.write(hashlib.sha256(body).digest() + body)
-                os.replace(building, path)
-            finally:
-                building.unlink(missing_ok=True)
+            write_whole(self.path(key), content, outlives_power_cut=False)
 
     def flush(self) -> None:
         """Whoever compiles anew writes over what there is."""
