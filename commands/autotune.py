@@ -185,20 +185,26 @@ def speed_of(config: TrainConfig, seconds: float) -> float:
 
 def print_candidates(tried: Sequence[Candidate]) -> None:
     """A line for each candidate, as configured first."""
+    from ..monitor.render.columns import Column
     from ..monitor.render.formatting import format_rate
-    from .helpers.tables import Column, print_table
+    from .helpers.output import print_table
 
     base = tried[0].env_steps_per_s
-    ratios = [f"{each.env_steps_per_s / base:.2f} x" if each.speeds else "" for each in tried]
-    speeds = [format_rate(each.env_steps_per_s) if each.speeds else "" for each in tried]
+
+    def speed(one: Candidate) -> str:
+        return format_rate(one.env_steps_per_s) if one.speeds else ""
+
+    def ratio(one: Candidate) -> str:
+        return f"{one.env_steps_per_s / base:.2f} x" if one.speeds else ""
+
     columns = [
-        Column("settings", [each.in_words() for each in tried], least=20),
-        Column("env steps/s", speeds, ">"),
-        Column("ratio", ratios, ">"),
-        Column("n", [str(len(each.speeds)) for each in tried], ">"),
-        Column("failure", [each.failure for each in tried], least=20),
+        Column("settings", Candidate.in_words, 20, 200),
+        Column("env steps/s", speed, align=">"),
+        Column("ratio", ratio, align=">"),
+        Column[Candidate]("n", lambda one: str(len(one.speeds)), align=">"),
+        Column[Candidate]("failure", lambda one: one.failure, 20, 200),
     ]
-    print_table(columns)
+    print_table(columns, tried)
 
 
 def write_config(path: Path, config: TrainConfig, head: str) -> None:

@@ -24,7 +24,7 @@ from operant.monitor.widgets.arranging import Arranging
 from operant.monitor.widgets.chart_grid import ChartGrid
 from operant.monitor.widgets.config_panel import ConfigPanel
 from operant.monitor.widgets.console_panel import ConsolePanel
-from operant.monitor.widgets.groups_table import GroupsTable
+from operant.monitor.widgets.list_table import ListTable
 from operant.monitor.widgets.media_panel import MediaPanel
 from operant.monitor.widgets.pane import Pane
 from operant.monitor.widgets.runs_table import RunsTable
@@ -114,10 +114,9 @@ KEYS_OF = {
     "Configuration": (ConfigPanel,),
     "Media": (MediaPanel,),
     "Replay": (TimeSlider,),
-    "The list of runs": (RunsTable, RunsScreen),
-    "The list of groups": (GroupsTable,),
+    "The lists of runs and groups": (ListTable, RunsTable, RunsScreen),
     "A group": (GroupScreen,),
-    "A sweep": (SweepScreen, TrialsTable),
+    "A sweep": (ListTable, SweepScreen, TrialsTable),
 }
 
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,13 +35,17 @@ from ...trainer.config.flat_keys import flat_keys
 from ...trainer.config.from_values import parse_override
 from ...trainer.config.stored_code import code_owner
 from ...trainer.config.train_config import TrainConfig
-from ...trainer.distributed.place import Place
 from ...trainer.envs.names import GYMNASIUM_PREFIX
-from ..ranks.launch import Launch
-from ..ranks.launched import train
+from ...trainer.running.process import Prepared, Progress, run_training
+from ...trainer.running.signals import Requests, stop_requests
 from .machine import check_machine
 from .output import print_ending, print_line, warn
-from .progress import SAY_AGAIN_S
+from .progress import SAY_AGAIN_S, progress_report
+
+if TYPE_CHECKING:
+    from ..ranks.launch import Launch
+
+Train = Callable[[Prepared, Requests, Progress], int]
 
 LOOK_AGAIN_S = 0.02
 CONSOLE_LINES = 20
@@ -78,15 +82,6 @@ class Waiting:
                 return
         self._said_at, self._said = self._now(), done
         click.echo(f"{self._run.id}: {phase_words(status)}", err=True)
-
-
-class Prepared(NamedTuple):
-    """A run whose trainer may start. `resume_publish` is None for a new run."""
-
-    run: Run
-    lock: RunLock
-    config: TrainConfig
-    resume_publish: int | None
 
 
 def prepared_run(
@@ -128,7 +123,7 @@ def prepared_run(
     run_id = run_id or make_run_id(name)
     manifest |= code_owner(runs_folder() / run_id, [manifest["config"]])
     run, lock = create_run(name, manifest, lock_byte=lock_byte, run_id=run_id, files=what_ran())
-    return Prepared(run, lock, config, None)
+    return Prepared(run, lock, config)
 
 
 def _check_name(name: Any) -> None:
@@ -210,24 +205,15 @@ def _resumed_run(
 
 
 def foreground_training(
-    prepare: Callable[[int], Prepared],
-    as_json: bool,
-    place: Place | None = None,
-    split: str = "",
-    launch: Launch | None = None,
+    prepare: Callable[[int], Prepared], as_json: bool, train: Train = run_training
 ) -> int:
-    """Train in this process, at its `place` among several ranks, or with those that `launch` asks
-    for; returns its exit code.
-    """
-    from ...trainer.running.signals import stop_requests
-    from .progress import progress_report
-
-    with stop_requests() as received:
+    """Train in this process, by `train`; returns its exit code."""
+    with stop_requests() as requests:
         prepared = prepare(TRAINER)
         run = prepared.run
-        reporting = progress_report(run.id, to_stderr=as_json)
         try:
-            exit_code = train(prepared, received, launch, reporting, place, split)
+            with progress_report(run.id, to_stderr=as_json) as progress:
+                exit_code = train(prepared, requests, progress)
         except SystemExit:  # of an environment, say: it would end without a word
             print_ending(run, as_json)
             raise

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...monitor.render.formatting import (
     SHOWN_PHASES,
@@ -22,20 +22,11 @@ from ...monitor.render.formatting import (
 )
 from ...shared.text.harmless import harmless
 
+if TYPE_CHECKING:
+    from ...trainer.running.process import Progress
+
 LINE_EVERY_S = 2.0
 SAY_AGAIN_S = 10.0  # what has not changed but for its time, in a file
-
-
-class Progress(Protocol):
-    """What a run in the foreground tells of itself."""
-
-    def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
-        """Everything of one publish."""
-
-    def phase(
-        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
-    ) -> None:
-        """What the run does now, as `MetricsWriter.phase`."""
 
 
 class LastingStream:

@@ -8,12 +8,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from ...shared.runs.run_folder import Run, runs_folder
 from ..render.lines import Line, line_width, spread
 from ..runs.reading.poll_loop import PollLoop
 from ..sweeps.lines import summary
 from ..sweeps.sweeps_poller import SweepsPoller, SweepView
 from ..widgets.drawing import Drawing
 from ..widgets.key_line import KeyLine
+from ..widgets.list_table import ListTable
 from ..widgets.trials_table import TrialsTable
 from .monitor_screen import PollingScreen
 
@@ -86,6 +88,16 @@ class SweepScreen(PollingScreen):
     def on_sweep_screen_view_arrived(self, message: ViewArrived) -> None:
         self.query_one(SweepHead).show(message.view)
         self.query_one(TrialsTable).show(message.view)
+
+    def on_list_table_opened(self, message: ListTable.Opened) -> None:
+        """Show the runs of a trial on the same charts."""
+        trial = message.table.row
+        runs = [Run(runs_folder() / run_id) for run_id in trial.runs]
+        there = [run for run in runs if run.folder.is_dir()]
+        if there:
+            self.post_message(self.RunOpened(there[0], there[1:]))
+        else:
+            self.notify(f"trial {trial.number} has no run that could be shown")
 
     def action_back(self) -> None:
         self.app.pop_screen()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import RunFolderError
-from ..runs.owners import RefusedError, open_folder, this_user
+from ..runs.owners import RefusedError, opened_folder, this_user
 from ..runs.small_file import open_regular
 from .host import boot_id, pid_namespace, process_start
 
@@ -223,7 +223,8 @@ class RunLock(ByteLock):
         folder is a link, another user's or one that others can write to.
         """
         try:
-            os.close(open_folder(path.parent, this_user()))
+            with opened_folder(path.parent, this_user()):
+                pass
         except RefusedError as error:
             raise RunFolderError(f"{error}; nothing is written there") from None
         except OSError:

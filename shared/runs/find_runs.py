@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import RunFolderError, RunNotFoundError, UsageError, nearest
 from ..page.page_file import page_folder, place_of_live_page
-from .owners import open_folder, this_user
+from .owners import opened_folder, this_user
 from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
 from .run_notes import MANIFEST_FILE
 
@@ -51,13 +51,10 @@ def own_runs() -> Iterator[Run]:
 def names_of_pages() -> list[str]:
     """The names in the folder of this user's pages; empty where somebody else made it."""
     try:
-        fd = open_folder(page_folder(), this_user())
+        with opened_folder(page_folder(), this_user()) as fd:
+            return os.listdir(fd)
     except OSError:
         return []
-    try:
-        return os.listdir(fd)
-    finally:
-        os.close(fd)
 
 
 def _deleted_folders(known: Collection[str]) -> Iterator[Path]:

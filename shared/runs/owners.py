@@ -21,7 +21,7 @@ from ..errors import PageError
 Owners = frozenset[int]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_WRITE_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+WRITE_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 ALL_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -55,15 +55,16 @@ def owners_of(folder: Path) -> Owners:
         return own()
 
 
-def open_folder(
+@contextlib.contextmanager
+def opened_folder(
     folder: Path,
     owners: Owners | None = None,
     *,
     at: int | None = None,
     follow: bool = False,
     check_mode: bool = True,
-) -> int:
-    """A descriptor of `folder`; of the folder of that name in the descriptor `at`, if given.
+) -> Iterator[int]:
+    """Open `folder`, or the folder of that name in the descriptor `at`; gives its descriptor.
 
     Raises RefusedError if it is a link (unless `follow`), if none of `owners` owns it (None: anyone
     may), or if users other than its owner can write to it. Raises OSError if it cannot be opened.
@@ -79,12 +80,11 @@ def open_folder(
         status = os.fstat(fd)
         if owners is not None and status.st_uid not in owners:
             raise RefusedError(folder, f"belongs to another user, {user_name(status.st_uid)}")
-        if check_mode and status.st_mode & _WRITE_OF_OTHERS:
+        if check_mode and status.st_mode & WRITE_OF_OTHERS:
             raise RefusedError(folder, f"can be written by other users: `chmod go-w {folder}`")
-    except BaseException:
+        yield fd
+    finally:
         os.close(fd)
-        raise
-    return fd
 
 
 def _is_link(path: Path | str, at: int | None) -> bool:
@@ -94,35 +94,16 @@ def _is_link(path: Path | str, at: int | None) -> bool:
         return False
 
 
-def open_below(root: Path, folder: Path, owners: Owners | None, *, check_mode: bool = True) -> int:
-    """A descriptor of `folder`, which is in `root`, a folder that the user named.
-
-    `folder` may be a link only where this user must have made it: in a root of this user that
-    nobody else can write to. Raises as `open_folder`.
-    """
-    above = open_folder(root, follow=True, check_mode=False)
-    try:
-        status = os.fstat(above)
-        is_private = status.st_uid == os.getuid() and not status.st_mode & _WRITE_OF_OTHERS
-        return open_folder(folder, owners, at=above, follow=is_private, check_mode=check_mode)
-    finally:
-        os.close(above)
-
-
 @contextlib.contextmanager
 def opened_parent(path: Path, beneath: Path) -> Iterator[int]:
     """The descriptor of the folder of `path`, reached from `beneath`, which is above it, without
     following a link. Raises OSError.
     """
-    fd = open_folder(beneath, check_mode=False)
-    try:
+    with contextlib.ExitStack() as opened:
+        fd = opened.enter_context(opened_folder(beneath, check_mode=False))
         for folder in reversed(path.relative_to(beneath).parents[:-1]):
-            below = open_folder(beneath / folder, at=fd, check_mode=False)
-            os.close(fd)
-            fd = below
+            fd = opened.enter_context(opened_folder(beneath / folder, at=fd, check_mode=False))
         yield fd
-    finally:
-        os.close(fd)
 
 
 def is_own(path: Path) -> bool:
@@ -137,14 +118,14 @@ def is_own(path: Path) -> bool:
 def is_own_folder(folder: Path) -> bool:
     """Whether `folder` is a real folder of this user that nobody else can write to."""
     try:
-        os.close(open_folder(folder, this_user()))
+        with opened_folder(folder, this_user()):
+            return True
     except OSError:
         return False
-    return True
 
 
 def make_private_folder(
-    folder: Path, forbidden: int = _WRITE_OF_OTHERS, *, parents: bool = True
+    folder: Path, forbidden: int = WRITE_OF_OTHERS, *, parents: bool = True
 ) -> None:
     """Make `folder` for this user alone, whatever the umask. One that is there loses the rights of
     others in `forbidden`. Without `parents`, the folder that it is in has to be there: that of a
@@ -158,11 +139,8 @@ def make_private_folder(
         folder.chmod(0o700)
     except FileExistsError:
         pass
-    fd = open_folder(folder, this_user(), check_mode=False)
-    try:
+    with opened_folder(folder, this_user(), check_mode=False) as fd:
         forbid(fd, folder, forbidden)
-    finally:
-        os.close(fd)
 
 
 def forbid(fd: int, folder: Path, forbidden: int) -> None:
@@ -175,7 +153,7 @@ def forbid(fd: int, folder: Path, forbidden: int) -> None:
         raise RefusedError(folder, "is shared by all users (sticky): name a folder inside it")
     if mode & forbidden:
         os.fchmod(fd, mode & ~forbidden)
-    if os.fstat(fd).st_mode & forbidden & _WRITE_OF_OTHERS:
+    if os.fstat(fd).st_mode & forbidden & WRITE_OF_OTHERS:
         raise RefusedError(folder, "can be written by other users, and its mode cannot be changed")
 
 
@@ -185,7 +163,7 @@ def check_file(fd: int, owners: Owners) -> None:
     if status.st_uid not in owners:
         raise PageError(f"it belongs to another user, {user_name(status.st_uid)}")
     has_name = status.st_nlink > 0  # one that only /proc leads to is nobody else's
-    if has_name and status.st_mode & _WRITE_OF_OTHERS:
+    if has_name and status.st_mode & WRITE_OF_OTHERS:
         raise PageError("it can be written by other users")
 
 

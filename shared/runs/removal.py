@@ -22,8 +22,8 @@ from ..page.layout import HEADER_BYTES
 from ..page.page_file import building_name, is_left_behind
 from ..page.page_place import page_path, page_place
 from ..processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
-from .owners import is_own_folder, open_folder, this_user
-from .run_folder import Run, memory_runs_folder, open_home, runs_folder
+from .owners import is_own_folder, opened_folder, this_user
+from .run_folder import Run, memory_runs_folder, opened_home, runs_folder
 from .run_notes import MANIFEST_FILE
 from .small_file import open_regular
 from .status import holder_of
@@ -46,18 +46,11 @@ def check_can_be_removed(run: Run) -> None:
     if lock_holder(run.lock_path, RECORDER):
         raise UsageError(f"{run.id} is still being recorded; remove it later")
     try:
-        status = run.folder.lstat()
-    except OSError as error:
-        raise UsageError(f"{run.folder}: {error.strerror}") from None
-    if stat.S_ISLNK(status.st_mode):
-        there = os.path.realpath(run.folder)
-        raise UsageError(f"{run.id} is a link to {there}, which is not followed: remove it there")
-    try:
-        home = open_home(run.folder.parent, this_user())
-        try:
-            os.close(open_folder(run.folder, this_user(), at=home))
-        finally:
-            os.close(home)
+        with (
+            opened_home(run.folder.parent, this_user()) as home,
+            opened_folder(run.folder, this_user(), at=home),
+        ):
+            pass
     except OSError as error:
         raise UsageError(f"{run.id} stays: {error.filename} {error.strerror}") from None
     if not run.names_itself():
@@ -91,7 +84,8 @@ def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
             locks.enter_context(_held(run, byte))
         try:
             if keep_checkpoints:
-                _thin_out(run)
+                with opened_folder(run.folder, this_user()) as folder:
+                    _empty(folder, _kept(run))
             else:
                 _remove_pages(run)
                 _remove_folder(run.folder)
@@ -105,15 +99,11 @@ def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
 def remove_leftovers() -> None:
     """What an interrupted removal left, where no list shows it. Raises nothing."""
     for parent in (runs_folder(), memory_runs_folder()):
-        with contextlib.suppress(OSError):
-            home = open_home(parent, this_user())
-            try:
-                for name in os.listdir(home):
-                    if left := re.fullmatch(rf"\.(.+)\.[0-9a-f]{{8}}{_BEING_REMOVED}", name):
-                        with contextlib.suppress(OSError):
-                            _remove_leftover(parent / name, left[1], home)
-            finally:
-                os.close(home)
+        with contextlib.suppress(OSError), opened_home(parent, this_user()) as home:
+            for name in os.listdir(home):
+                if left := re.fullmatch(rf"\.(.+)\.[0-9a-f]{{8}}{_BEING_REMOVED}", name):
+                    with contextlib.suppress(OSError):
+                        _remove_leftover(parent / name, left[1], home)
 
 
 def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
@@ -127,7 +117,7 @@ def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
 def _held(run: Run, byte: int) -> Iterator[None]:
     """The lock of a byte, where the run has one that can be taken."""
     lock = None
-    if stat.S_ISREG(_mode(run.lock_path)):
+    if run.lock_path.is_file() and not run.lock_path.is_symlink():
         try:
             lock = RunLock(run.lock_path, byte)
         except RunFolderError:
@@ -142,25 +132,19 @@ def _held(run: Run, byte: int) -> Iterator[None]:
 
 def _remove_folder(folder: Path) -> None:
     """Under another name first, in one step: no list ever shows half a run."""
-    home = open_home(folder.parent, this_user())
-    try:
+    with opened_home(folder.parent, this_user()) as home:
         name = f".{folder.name}.{secrets.token_hex(4)}{_BEING_REMOVED}"
         os.rename(folder.name, name, src_dir_fd=home, dst_dir_fd=home)
         _remove_tree(folder.with_name(name), home)
-    finally:
-        os.close(home)
 
 
 def _remove_tree(folder: Path, home: int) -> None:
     """Delete `folder` and all in it, by the descriptor of the folder it lies in: its run.toml last,
     which says to a later removal that this one may go on.
     """
-    fd = open_folder(folder, this_user(), at=home)
-    try:
+    with opened_folder(folder, this_user(), at=home) as fd:
         _empty(fd, {MANIFEST_FILE})
         _empty(fd, set())
-    finally:
-        os.close(fd)
     os.rmdir(folder.name, dir_fd=home)
 
 
@@ -171,14 +155,6 @@ def _empty(folder: int, kept: Collection[str]) -> None:
             shutil.rmtree(name, dir_fd=folder)
         else:
             os.unlink(name, dir_fd=folder)
-
-
-def _thin_out(run: Run) -> None:
-    folder = open_folder(run.folder, this_user())
-    try:
-        _empty(folder, _kept(run))
-    finally:
-        os.close(folder)
 
 
 def _kept(run: Run) -> list[str]:
@@ -248,10 +224,3 @@ def _mounted_in(folder: Path) -> str:
         re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), one) for one in escaped
     )
     return os.fsdecode(next((place for place in places if place.startswith(inside)), b""))
-
-
-def _mode(path: Path) -> int:
-    try:
-        return path.lstat().st_mode
-    except OSError:
-        return 0

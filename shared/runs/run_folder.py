@@ -25,13 +25,13 @@ from ..text.masking import masked
 from ..text.plain_values import plain
 from .owners import (
     ALL_OF_OTHERS,
+    WRITE_OF_OTHERS,
     Owners,
     RefusedError,
     forbid,
     is_own_folder,
     make_private_folder,
-    open_below,
-    open_folder,
+    opened_folder,
     this_user,
 )
 from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
@@ -60,6 +60,17 @@ def runs_folder() -> Path:
     return home_folder() / "runs"
 
 
+class FileIn:
+    """The path of a file in the folder of a run or a sweep, as an attribute."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, owner: Any, _: type | None = None) -> Path:
+        path: Path = owner.folder / self._name
+        return path
+
+
 class Run:
     """A run by its folder. What lies in it: see `docs/runs.md`."""
 
@@ -79,6 +90,11 @@ class Run:
     def id(self) -> str:
         return self.folder.name
 
+    @property
+    def id_in_page(self) -> str:
+        """The id of the run in its page, which has room for 64 characters."""
+        return self.id[:64]
+
     def is_own(self) -> bool:
         """Whether it is this user's, in a real folder that nobody else can write to. A run whose
         folder was deleted lives by its page, which is this user's.
@@ -89,76 +105,24 @@ class Run:
         """Whether run.toml has the id that the folder is called by."""
         return self.manifest().get("id") == self.id
 
-    @property
-    def manifest_path(self) -> Path:
-        return self.folder / MANIFEST_FILE
-
-    @property
-    def notes_path(self) -> Path:
-        """What people write about the run."""
-        return self.folder / NOTES_FILE
-
-    @property
-    def lock_path(self) -> Path:
-        return self.folder / "lock"
+    manifest_path = FileIn(MANIFEST_FILE)
+    notes_path = FileIn(NOTES_FILE)  # what people write about the run
+    lock_path = FileIn("lock")
+    checkpoint_folder = FileIn("checkpoints")
+    trace_folder = FileIn("traces")  # of single iterations, `*TRACE_ENDING`
+    episode_folder = FileIn("episodes")  # played during training, `*EPISODE_ENDING`
+    weights_path = FileIn("weights.jsonl")  # a line of JSON for every analysis of the weights
+    rows_path = FileIn("rows.sqlite")  # every row, written by the recorder
+    events_path = FileIn("events.log")  # every event, written by the recorder
+    sent_path = FileIn("sent.log")  # a line for each message that was sent to the user
+    recorder_log_path = FileIn("recorder.log")  # the recorder's own warnings
+    recording_path = FileIn("recording")  # empty; there until the recorder has written everything
+    page_copy_path = FileIn("page")  # the last copy of the page, once its process has ended
+    place_path = FileIn("place.json")  # the trainer's process, and where its page is
 
     def console_path(self, rank: int = 0) -> Path:
         """What the process of a rank printed."""
         return self.folder / ("console.log" if rank == 0 else f"console.{rank}.log")
-
-    @property
-    def checkpoint_folder(self) -> Path:
-        return self.folder / "checkpoints"
-
-    @property
-    def trace_folder(self) -> Path:
-        """Traces of single iterations, `*TRACE_ENDING`."""
-        return self.folder / "traces"
-
-    @property
-    def episode_folder(self) -> Path:
-        """Episodes that were played on the way, `*EPISODE_ENDING`."""
-        return self.folder / "episodes"
-
-    @property
-    def weights_path(self) -> Path:
-        """A line of JSON for every analysis of the weights."""
-        return self.folder / "weights.jsonl"
-
-    @property
-    def rows_path(self) -> Path:
-        """Every row, kept by the recorder."""
-        return self.folder / "rows.sqlite"
-
-    @property
-    def events_path(self) -> Path:
-        """The messages of a run, kept by the recorder."""
-        return self.folder / "events.log"
-
-    @property
-    def told_path(self) -> Path:
-        """One line for each message that was sent to the user."""
-        return self.folder / "told.log"
-
-    @property
-    def recorder_log_path(self) -> Path:
-        """What the recorder of a run has to complain about."""
-        return self.folder / "recorder.log"
-
-    @property
-    def recording_path(self) -> Path:
-        """An empty file, there as long as the recorder has not written all of the run."""
-        return self.folder / "recording"
-
-    @property
-    def page_copy_path(self) -> Path:
-        """Where the last copy of the page lies once its process is gone."""
-        return self.folder / "page"
-
-    @property
-    def place_path(self) -> Path:
-        """Where the trainer says which process it is and where its page lies."""
-        return self.folder / "place.json"
 
     def manifest(self) -> dict[str, Any]:
         """The contents of run.toml, of any format; empty when it is missing or broken."""
@@ -265,19 +229,33 @@ def memory_runs_folder() -> Path:
     return page_folder() / f"runs-{home:08x}"
 
 
-def open_home(folder: Path, owners: Owners | None = None, *, check_mode: bool = True) -> int:
-    """A descriptor of a folder that has runs or sweeps in it. Raises as `open_folder`.
+@contextlib.contextmanager
+def opened_home(
+    folder: Path, owners: Owners | None = None, *, check_mode: bool = True
+) -> Iterator[int]:
+    """Open a folder that has runs or sweeps in it; gives its descriptor. Raises as `opened_folder`.
 
     In memory every part of its path must be this user's: anyone can make a folder of that name
-    first. Elsewhere the user has named the folder above it.
+    first. Elsewhere the user has named the folder above it, and `folder` may be a link where only
+    this user can have made it: in a folder of this user that nobody else can write to.
     """
-    if folder.parent != page_folder():
-        return open_below(folder.parent, folder, owners, check_mode=check_mode)
-    above = open_folder(folder.parent, this_user())
-    try:
-        return open_folder(folder, this_user(), at=above)
-    finally:
-        os.close(above)
+    is_in_memory = folder.parent == page_folder()
+    with opened_folder(
+        folder.parent,
+        this_user() if is_in_memory else None,
+        follow=not is_in_memory,
+        check_mode=is_in_memory,
+    ) as above:
+        status = os.fstat(above)
+        is_private = status.st_uid == os.getuid() and not status.st_mode & WRITE_OF_OTHERS
+        with opened_folder(
+            folder,
+            this_user() if is_in_memory else owners,
+            at=above,
+            follow=is_private and not is_in_memory,
+            check_mode=check_mode or is_in_memory,
+        ) as fd:
+            yield fd
 
 
 def folders_in(home: Path) -> list[Path]:
@@ -293,16 +271,10 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _names_in(home: Path, is_wanted: Callable[..., bool]) -> list[str]:
     try:
-        fd = open_home(home)
-    except OSError:
-        return []
-    try:
-        with os.scandir(fd) as entries:
+        with opened_home(home) as fd, os.scandir(fd) as entries:
             return [entry.name for entry in entries if is_wanted(entry)]
     except OSError:
         return []
-    finally:
-        os.close(fd)
 
 
 def refused_folders() -> list[str]:
@@ -316,7 +288,8 @@ def _refusals() -> Iterator[str]:
     for folder in (page_folder(), memory_runs_folder(), runs_folder(), home_folder() / "sweeps"):
         try:
             is_root = folder == page_folder()
-            os.close(open_folder(folder, this_user()) if is_root else open_home(folder))
+            with opened_folder(folder, this_user()) if is_root else opened_home(folder):
+                pass
         except RefusedError as error:
             yield f"{error}; nothing in it is read or deleted"
             continue
@@ -340,19 +313,15 @@ def make_home(folder: Path) -> None:
     if not home.exists():
         make_private_folder(home)
     else:
-        with contextlib.suppress(RefusedError):  # another user's, named by this one: left as it is
-            fd = open_folder(home, this_user(), follow=True, check_mode=False)
-            try:
-                forbid(fd, home, ALL_OF_OTHERS if is_default else stat.S_IWGRP | stat.S_IWOTH)
-            finally:
-                os.close(fd)
+        with (
+            contextlib.suppress(RefusedError),  # another user's, named by this one: left as it is
+            opened_folder(home, this_user(), follow=True, check_mode=False) as fd,
+        ):
+            forbid(fd, home, ALL_OF_OTHERS if is_default else WRITE_OF_OTHERS)
     if not os.path.lexists(folder):
         make_private_folder(folder)
-    fd = open_home(folder, this_user(), check_mode=False)
-    try:
-        forbid(fd, folder, stat.S_IWGRP | stat.S_IWOTH)
-    finally:
-        os.close(fd)
+    with opened_home(folder, this_user(), check_mode=False) as fd:
+        forbid(fd, folder, WRITE_OF_OTHERS)
 
 
 def create_run(

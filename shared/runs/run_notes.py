@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ import tomli_w
 
 from ..errors import RunFolderError, UsageError
 from ..text.harmless import harmless_toml, one_line
-from .owners import open_folder, this_user
+from .owners import opened_folder, this_user
 from .small_file import read_small, read_toml, toml_table, write_whole
 
 NOTES_FILE, MANIFEST_FILE = "notes.toml", "run.toml"
@@ -146,13 +145,10 @@ def _alone_in(folder: Path) -> Iterator[None]:
     """While no other writer of notes is; where the file system has locks of this kind. Raises
     OSError where the folder is not this user's.
     """
-    fd = open_folder(folder, this_user())
-    try:
+    with opened_folder(folder, this_user()) as fd:
         with contextlib.suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(fd)
 
 
 def _table_to_change(path: Path) -> dict[str, Any]:

@@ -9,8 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..console.capture import start_console
@@ -21,67 +19,14 @@ from ..page.resumed_page import Beginning
 from ..page.schema import Metric
 from ..page.writer import DEFAULT_MAX_METRICS, Clock, MetricsWriter
 from ..processes.host import boot_id, process_start
-from ..processes.lock import RECORDER, RunLock, lock_holder
+from ..processes.lock import RunLock
 from ..text.harmless import one_line
 from .outcome import State
-from .recorder_process import RecorderSettings, start_recorder
+from .recorder_process import RecorderProcess, RecorderSettings
 from .run_folder import Run
-from .small_file import open_to_append, write_whole
+from .small_file import write_whole
 
 _DEFAULT_RECORDER = RecorderSettings()
-
-
-WAIT = "OPERANT_RECORDER_WAIT_S"  # in the environment: seconds, instead of those of the settings
-MAX_WAIT_S = 60.0
-LOOK_AGAIN_S = 0.005
-
-
-@dataclass(frozen=True)
-class StartedRecorder:
-    """`pid` is 0 where this process has started none: another one may record the run."""
-
-    run: Run
-    pid: int
-    process_start: int
-    wait_s: float
-
-    @classmethod
-    def of(
-        cls, run: Run, settings: RecorderSettings | None, warn: Callable[[str], None]
-    ) -> StartedRecorder:
-        """Start one, where there are settings for it; the run's folder says then that not all of
-        the run is in it yet.
-        """
-        if settings is None:
-            return cls(run, 0, 0, RecorderSettings.wait_s)
-        with suppress(OSError):  # a disk that takes nothing
-            os.close(open_to_append(run.recording_path))
-        pid = start_recorder(run, settings, warn)
-        if not pid:
-            with suppress(OSError):
-                run.recording_path.unlink(missing_ok=True)
-        return cls(run, pid, process_start(pid) if pid else 0, settings.wait_s)
-
-    def wait(self) -> None:
-        """Return once all of the run is in its folder; after `wait_s` at most, and at once where
-        nobody is about to do that. Ctrl-C ends the waiting and nothing else.
-        """
-        deadline = time.monotonic() + self._patience_s()
-        with suppress(KeyboardInterrupt):
-            while self._is_awaited() and time.monotonic() < deadline:
-                time.sleep(LOOK_AGAIN_S)
-
-    def _is_awaited(self) -> bool:
-        run = self.run
-        if not run.recording_path.exists() or lock_holder(run.lock_path):  # it is resumed
-            return False
-        is_there = self.pid and process_start(self.pid) == self.process_start
-        return bool(is_there or lock_holder(run.lock_path, RECORDER))
-
-    def _patience_s(self) -> float:
-        with suppress(ValueError):
-            return min(max(0.0, float(os.environ.get(WAIT, ""))), MAX_WAIT_S)
-        return self.wait_s
 
 
 def warn_on_stderr(text: str) -> None:
@@ -142,7 +87,7 @@ class RunSession:
             )
 
         # Before the page, so that a process that dies while it makes one is recorded as well.
-        self._recorder = StartedRecorder.of(run, recorder, warn)
+        self._recorder = RecorderProcess(run, recorder, warn)
         metrics = list(metrics)
         beginning = None if continue_from is None else _beginning(run, continue_from)
         try:

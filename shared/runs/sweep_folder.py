@@ -12,8 +12,8 @@ from ..errors import RunFolderError, SweepNotFoundError, UsageError
 from ..processes.lock import lock_holder
 from ..text.harmless import one_line
 from .owners import is_own_folder
-from .run_folder import folders_in, home_folder, make_home
-from .small_file import read_json, write_whole
+from .run_folder import FileIn, folders_in, home_folder, make_home
+from .small_file import read_json
 from .sweep_table import SweepTable
 
 MAX_TABLE_BYTES = 64 << 20
@@ -46,35 +46,12 @@ class Sweep:
     def name(self) -> str:
         return self.folder.name
 
-    @property
-    def definition_path(self) -> Path:
-        """What is searched, as TOML."""
-        return self.folder / "sweep.toml"
-
-    @property
-    def config_path(self) -> Path:
-        """The configuration that all trials begin with, where that is a file of the user's."""
-        return self.folder / "config.toml"
-
-    @property
-    def journal_path(self) -> Path:
-        """All that happened, as Optuna writes it: the truth about the sweep."""
-        return self.folder / "journal.log"
-
-    @property
-    def table_path(self) -> Path:
-        """What the sweep has found, for who looks on: written anew after every change."""
-        return self.folder / "table.json"
-
-    @property
-    def log_path(self) -> Path:
-        """What a sweep in the background printed."""
-        return self.folder / "sweep.log"
-
-    @property
-    def lock_path(self) -> Path:
-        """A kernel lock that whoever runs the sweep holds for life."""
-        return self.folder / "lock"
+    definition_path = FileIn("sweep.toml")  # what is searched
+    config_path = FileIn("config.toml")  # what all trials begin with, where the user named a file
+    journal_path = FileIn("journal.log")  # all that happened, written by Optuna: the truth
+    table_path = FileIn("table.json")  # the result so far, for readers; written after every change
+    log_path = FileIn("sweep.log")  # what a sweep in the background printed
+    lock_path = FileIn("lock")  # a kernel lock, held by the process that runs the sweep
 
     def table(self) -> SweepTable:
         """What the sweep has found so far. Raises RunFolderError where that cannot be read."""
@@ -83,9 +60,6 @@ class Sweep:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or one_line(str(error), 200)
             raise RunFolderError(f"{self.table_path} cannot be read: {reason}") from None
-
-    def write_table(self, data: bytes) -> None:
-        write_whole(self.table_path, data)
 
     def is_held(self) -> bool:
         """Whether a process runs the sweep."""

@@ -171,7 +171,7 @@ async def test_the_list_and_its_runs_lead_to_each_other():
     app = choosing()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "7 runs", "✗ crashed", "! failed", "◌ starting"))
-        table = app.screen.query_one(RunsTable)
+        table = app.screen.query_one("#runs")
         await pilot.press("down", "down", "down", "up")
         assert table.selected == all_states().rows[2].run
         await pilot.press("enter")
@@ -220,7 +220,7 @@ async def test_the_list_follows_runs_and_machines_that_come_and_go():
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "5 runs"))
         await pilot.press("down")
-        table = app.screen.query_one(RunsTable)
+        table = app.screen.query_one("#runs")
         source.view = RunsView(rows, True)
         await until(pilot, shows(pilot, "7 runs"))
         assert table.selected == rows[3].run
@@ -523,7 +523,7 @@ async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
             await until(pilot, shows(pilot, f"return{arrow}"))
         await pilot.press("s", "down", "enter")  # after the next column come all others
         await until(pilot, lambda: app.session.settings.order == "newest")
-        await pilot.click(RunsTable, offset=(45, 0))
+        await pilot.click("#runs", offset=(45, 0))
         await until(pilot, lambda: app.session.settings.order != "newest")
         titles = [command.title for command in app.get_system_commands(app.screen)]
         assert "filter by words and values" in titles

@@ -55,7 +55,7 @@ async def test_w_shows_the_newest_sweep_and_w_leads_back():
         assert head.startswith(" operant  sweep newer 1/2")
         assert "interrupted, 5 of 40 trials" in head
         lines = shown(app)
-        assert lines[1].startswith("▌     3  ○ unfinished")
+        assert lines[1].startswith("▌     3 ○ unfinished")
         assert "★" in lines[2]
         assert any("what matters for evaluation/return" in line for line in lines)
         await pilot.press("tab")
@@ -104,11 +104,11 @@ async def test_the_selection_stays_and_s_sorts_by_number():
         await pilot.press(*"vvv")
         sweep.write_table(json.dumps(made_up_table().as_json()).encode())
         trials = app.screen.query_one(TrialsTable)
-        await until(pilot, lambda: len(trials._trials) == 6)
+        await until(pilot, lambda: trials.num_rows == 6)
         await pilot.press("home", "down", "down")
         assert trials.selected == 1
         sweep.write_table(json.dumps(made_up_table(8).as_json()).encode())
-        await until(pilot, lambda: len(trials._trials) == 8)
+        await until(pilot, lambda: trials.num_rows == 8)
         assert trials.selected == 1
         await pilot.press("s")
         numbers = [line.split()[0] for line in shown(app)[1:9] if not line.startswith("▌")]

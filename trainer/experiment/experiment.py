@@ -144,8 +144,15 @@ class Experiment:
 
         while_ticking(work, tick)
 
-    def on_tick(self, tick: Callable[[], None]) -> None:
-        """Call `tick` every so often while there is nothing to do but wait."""
+    def on_tick(self, *ticks: Callable[[], None]) -> None:
+        """Call `ticks` in order between pieces of work, and while there is nothing to do but wait.
+        One may raise where the iteration `may_be_left`.
+        """
+
+        def tick() -> None:
+            for call in ticks:
+                call()
+
         self.executor.tick = tick
 
     def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
