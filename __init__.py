@@ -1,8 +1,8 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
 `train`, `load`, `evaluate`, `history`, `runs`, `show`, `push`, `pull` and `Run` are operant from
-Python. For a training loop of one's own: `init`, `log` and `finish` as wandb has them,
-`SummaryWriter` as TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
+Python. For your own training loop: `init`, `log` and `finish` as in wandb,
+`SummaryWriter` as in TensorBoard, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
 Lightning and `OperantTrainerCallback` for Hugging Face's Trainer.
 """
 
@@ -158,9 +158,9 @@ _MODULES = ("algorithms", "api", "testing")  # that need no import; wandb has an
 def _attribute(name: str) -> Any:
     """The public names, each imported at its first use: `operant --help` needs none of them.
 
-    They are looked up anew each time: `run`, `config` and `summary` change with `init`. Other names
-    have stand-ins that do nothing, so that `import operant as wandb` ends no script; a name that is
-    nearly a public one is a mistake.
+    They are looked up at every use: `run`, `config` and `summary` change with `init`. Other names
+    of wandb have stand-ins that do nothing, so that `import operant as wandb` ends no script; a
+    name close to a public one raises AttributeError.
     """
     if name in _PUBLIC["shared.integrations.wandb_shape"]:
         return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
@@ -171,7 +171,7 @@ def _attribute(name: str) -> Any:
             return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    # Python asks this way for submodules before it imports them, and for all sorts of things.
+    # Python looks up submodules here before it imports them, and special names.
     is_asked_by_python = name.startswith("_") and name != "__version__"
     if is_asked_by_python or _is_submodule(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -184,8 +184,8 @@ if not TYPE_CHECKING:  # which finds misspelt names then
 
 
 def __dir__() -> list[str]:
-    """The public names whose libraries are installed, so that a completion can look at all of them,
-    and what Python itself has put here.
+    """The public names whose libraries are installed, which completions can then inspect, and
+    Python's special names.
     """
     missing = {
         name for name, libraries in _NEEDS.items()
@@ -198,7 +198,7 @@ def __dir__() -> list[str]:
 
 
 class _WandbSubmodules:
-    """Asked last for modules: those of wandb's that lie nowhere here."""
+    """The last finder of modules: it finds wandb's submodules that operant lacks."""
 
     @staticmethod
     def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
