@@ -1,4 +1,4 @@
-"""`operant play`: see a trained policy act."""
+"""`operant play`: watch episodes of a trained policy."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def command(
         from ..monitor.play.filming import write_episode, writer_for
         from .helpers.output import print_line
 
-        writer_for(to)  # which says what is wrong before anything is loaded
+        writer_for(to)  # raises errors before anything is loaded
         with closing(_episodes_of(chosen, risk, checkpoint)) as playing:
             most_steps = steps or FILMED_STEPS
             num_frames = write_episode(to, playing, seed, speed, fps, most_steps, theme)
@@ -110,7 +110,7 @@ def command(
         # This prints what --trust-code lets in, before the screen is taken.
         latest_checkpoint(chosen.checkpoint_folder)
     title = chosen.id if isinstance(chosen, Run) else chosen.name
-    # The terminal is taken first: keys that are pressed meanwhile are not written over it.
+    # The terminal is taken first, so that keys pressed while loading are not echoed.
     with terminal.opened():
         terminal.paint([[(GETTING_READY, "text")]], terminal.size)
         with closing(_episodes_of(chosen, risk, checkpoint)) as playing:

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 
 
 class UnboundError(TypeError):
-    """A template was compiled, or a declaration called, without what belongs there."""
+    """A template was compiled, or a declaration called, while a name was still open."""
 
 
 class Unbound:
-    """Stands for a constant, or a function without arguments, that is to be bound."""
+    """Placeholder of a constant, or of a function without arguments, that will be bound."""
 
     def __init__(self, meaning: str) -> None:
         self.meaning = meaning
@@ -30,13 +30,13 @@ class Unbound:
 
 
 def unbound(meaning: str) -> Any:
-    """An `Unbound` of whatever type the name that it is given to is to have."""
+    """An `Unbound` that type checkers accept for a name of any type."""
     return Unbound(meaning)
 
 
 def declared(function: Callable[..., Any]) -> Any:
-    """Stands for a function that is to be bound; `function` has its signature and says what it
-    does. Raises UnboundError when it is called.
+    """A placeholder of a function that will be bound; `function` gives its signature and docstring.
+    Calling it raises UnboundError.
     """
 
     @wraps(function)
@@ -48,9 +48,9 @@ def declared(function: Callable[..., Any]) -> Any:
 
 
 def bound_globals(template: FunctionType, bindings: Mapping[str, Any]) -> dict[str, Any]:
-    """The globals of `template` with `bindings` in place of those that it leaves open.
+    """The globals of `template`, with `bindings` in place of its open names.
 
-    Raises UnboundError where one that it uses is still open.
+    Raises UnboundError if a name that it uses is still open.
     """
     names = {**template.__globals__, **bindings}
     still_open = [name for name in used_globals(template) if is_open(names.get(name))]
@@ -60,12 +60,12 @@ def bound_globals(template: FunctionType, bindings: Mapping[str, Any]) -> dict[s
 
 
 def is_open(value: Any) -> bool:
-    """Whether this is a mere declaration."""
+    """Whether a value is a placeholder."""
     return isinstance(value, Unbound) or hasattr(value, "is_declaration")
 
 
 def used_globals(function: FunctionType) -> Iterator[str]:
-    """The names that are looked up among the globals of `function`, each once."""
+    """The global names that `function` reads, without repetition."""
     instructions = dis.get_instructions(function)
     yield from dict.fromkeys(i.argval for i in instructions if i.opname == "LOAD_GLOBAL")
 

@@ -34,7 +34,7 @@ MAX_DECISIONS = 1000
 
 @cache
 def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
-    """MarineNav as the table `[marine_nav]` says, or with its defaults."""
+    """MarineNav with the settings of the table `[marine_nav]`, by default with its defaults."""
     section = MarineNavConfig() if section is None else section
     world = world_of(section)
     functions = functions_of(world)
@@ -84,7 +84,7 @@ def scenarios(world: World, path: Path | None) -> Sequence[Scenario]:
 
 
 def world_of(section: MarineNavConfig) -> World:
-    """What is compiled for a table."""
+    """The sizes and choices that a table's world is compiled for."""
     return World(
         robots=section.num_robots,
         obstacles=section.num_obstacles,
@@ -95,9 +95,9 @@ def world_of(section: MarineNavConfig) -> World:
 
 
 def stage_writer(section: MarineNavConfig, world: World) -> Callable[[Array, int, int], None]:
-    """`EnvSpec.prepare`: the curriculum's stages, with their ends in decisions of one world.
+    """`EnvSpec.prepare`: write the curriculum's stages, with their ends in decisions of one world.
 
-    An evaluation is of the world after the curriculum.
+    Evaluations use the world after the curriculum.
     """
     last = Stage(
         until_env_steps=10**15,
@@ -127,7 +127,7 @@ def stage_writer(section: MarineNavConfig, world: World) -> Callable[[Array, int
 
 
 def shortage(state: Array) -> str:
-    """`EnvSpec.notice`: how many objects there was no room for."""
+    """`EnvSpec.notice`: the number of objects that found no room."""
     rows = (SHORT_EPISODES, MISSING_ROBOTS, MISSING_OBSTACLES, MISSING_VORTICES)
     episodes, robots, obstacles, vortices = (int(state[row].sum(dtype=np.float64)) for row in rows)
     if not episodes:

@@ -1,4 +1,4 @@
-"""How a vessel moves: three degrees of freedom, two thrusters that cannot turn.
+"""The dynamics of a vessel: three degrees of freedom, two thrusters that cannot turn.
 
 M v' = -C_RB v - (C_A + D + D_n) v_r + tau, where v is over ground and v_r through the water.
 Source: Fossen 2011, Handbook of Marine Craft Hydrodynamics and Motion Control, chapters 6 and 8,
@@ -55,14 +55,14 @@ TINY_M = 1e-6  # nearer to the middle of a core the current falls to nothing
 
 
 def continuous_thrust_rates(actions, row):
-    """Two shares of the fastest change, -1 to 1 each."""
+    """Two fractions of the largest change, from -1 to 1."""
     left = min(max(real(actions[row, 0]), -ONE), ONE)
     right = min(max(real(actions[row, 1]), -ONE), ONE)
     return left * MAX_THRUST_RATE_N_PER_S, right * MAX_THRUST_RATE_N_PER_S
 
 
 def discrete_thrust_rates(actions, row):
-    """One of 25: a fifth for each thruster, in the order 0, -500, -1000, 500, 1000 N/s."""
+    """One of 25 pairs: 0, -500, -1000, 500 or 1000 N/s for either thruster."""
     return fifth(actions[row] // 5), fifth(actions[row] % 5)
 
 
@@ -72,7 +72,7 @@ def fifth(choice):
 
 
 def apply_thrust(state, env, robot, actions):
-    """Change both thrusts for a whole decision at once."""
+    """Change both thrusts by what they would change within a decision."""
     row = robot_row(robot)
     left_rate, right_rate = thrust_rates(actions, env * num_robots + robot)
     left = state[row + LEFT_N, env] + left_rate * DECISION_S
@@ -84,7 +84,7 @@ def apply_thrust(state, env, robot, actions):
 
 
 def drive(state, env, robot):
-    """Move a robot for one decision, with the thrusts that it has.
+    """Move a robot for one decision with its present thrusts.
 
     The velocity over ground that others see is that from before the last sub-step.
     """
@@ -133,14 +133,14 @@ def accelerations(surge, sway, yaw_rate, ground_surge, ground_sway, left, right)
 
 
 def within_a_turn(angle):
-    """The same angle in [0, 2 pi), of one at most a turn outside."""
+    """The same angle in [0, 2 pi), for an angle at most a turn outside."""
     if angle < ZERO:
         angle += TURN
     return angle - TURN if angle >= TURN else angle
 
 
 def current_at(state, env, x, y):
-    """(vx, vy) in m/s at a point.
+    """The current (vx, vy) at a point, in m/s.
 
     A core turns like a solid body; outside, the speed falls as one over the distance. The direction
     is across that *towards* the core.

@@ -1,4 +1,4 @@
-"""One kind of MarineNav world, and its functions with everything that they leave open bound."""
+"""The sizes and choices that MarineNav is compiled for, and its functions with these bound."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NUM_DISCRETE = 25
 NOISE_REACH_M = 0.5  # more than the noise drawn can shift anything
 UNLIMITED_M = 1e6
 
-# What each number of an observation is multiplied by: most are then within about 1.
+# Factors of the numbers of an observation, which bring most of them within about 1.
 METRE, METRE_PER_S, NEWTON = 1 / RANGE_M, 1 / 3.0, 1 / vessel.MAX_THRUST_N
 THING_SCALE = (METRE, METRE, METRE_PER_S, METRE_PER_S, 1.0)
 OBS_SCALE = np.array(
@@ -39,7 +39,7 @@ OBS_SCALE = np.array(
 
 
 class World(NamedTuple):
-    """What MarineNav is compiled for: room for so many things, and what is done with them."""
+    """The sizes and choices that MarineNav is compiled for."""
 
     robots: int = 5
     obstacles: int = 4
@@ -59,7 +59,7 @@ class World(NamedTuple):
 
     @property
     def first_rows(self) -> dict[str, int]:
-        """Where in the state each list begins, and the size of all."""
+        """The rows of the state in which its lists begin, and the number of all rows."""
         robots = WORLD_SIZE
         obstacles = robots + self.robots * ROBOT_SIZE
         vortices = obstacles + self.obstacles * OBSTACLE_SIZE
@@ -83,9 +83,7 @@ class World(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """The functions of `EnvSpec`, and `start`, which begins an episode with the scenario in the
-    state.
-    """
+    """The functions of `EnvSpec`, and `start`, which begins an episode with a given scenario."""
 
     reset: Callable[..., Any]
     start: Callable[..., Any]
@@ -95,14 +93,14 @@ class Functions(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MarineNavSpec(EnvSpec):
-    """What steps a kind of world, and that kind."""
+    """An `EnvSpec` with the world that it was compiled for."""
 
     world: World
 
 
 @cache
 def functions_of(world: World) -> Functions:
-    """The scalar functions of a kind of world; those that they call are compiled."""
+    """The scalar functions of a world, in which all functions that they call are compiled."""
     templates = (environment.reset, environment.start, environment.step, environment.observe)
     return Functions(*rebound_all(templates, compiled, bindings_of(world)))
 

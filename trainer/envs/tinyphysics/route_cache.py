@@ -1,7 +1,7 @@
-"""A folder of routes, parsed once and from then on mapped into memory.
+"""A folder of routes, parsed once and then mapped into memory.
 
-The cache is one NumPy array of float64, in a file among the user's caches and there in a folder of
-its own for every folder of routes; nothing is left among people's data:
+The cache is one NumPy array of float64, in a file of the user's cache folder; nothing is written
+into the folder of routes:
 
     offsets [R + 1]    where each route's rows begin, and where the last one's end
     rows [sum, 5]      of all routes, in the order of `FIELDS`
@@ -85,12 +85,11 @@ def _load_or_parse(
     folder: Path, paths: list[Path], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     place = _user_cache(folder) / f"{PREFIX}{_digest(paths)}.npy"
-    # A cache that is not there, cut short or damaged is made anew: NumPy raises whatever the bytes
-    # lead it to.
+    # A missing, short or damaged cache is made again; NumPy may raise anything on damaged bytes.
     with contextlib.suppress(Exception):
         return _split(np.load(place, mmap_mode="r"), len(paths))
     flat = _parse(paths, progress)
-    with contextlib.suppress(OSError):  # read-only or full: then the next start parses again
+    with contextlib.suppress(OSError):  # read-only or full: the next start parses again
         _write(place, flat)
     return _split(flat, len(paths))
 
@@ -116,7 +115,7 @@ def _split(
 
 
 def _write(path: Path, flat: NDArray[np.float64]) -> None:
-    """Write a cache in one step, and remove the ones of former states of the folder."""
+    """Write a cache by renaming it into place, and remove the folder's old caches."""
     path.parent.mkdir(parents=True, exist_ok=True)
     building = path.with_name(f"{path.name}.{os.getpid()}")
     try:
@@ -134,7 +133,7 @@ def _write(path: Path, flat: NDArray[np.float64]) -> None:
 def _digest(paths: list[Path]) -> str:
     digest = hashlib.sha256(f"{FORMAT} {','.join(FIELDS)}".encode())
     for path in paths:
-        size, time_ns = -1, 0  # of a link that leads nowhere, which cannot be read either
+        size, time_ns = -1, 0  # a broken link, which cannot be read either
         with contextlib.suppress(OSError):
             status = path.stat()
             size, time_ns = status.st_size, status.st_mtime_ns
@@ -143,7 +142,7 @@ def _digest(paths: list[Path]) -> str:
 
 
 def _user_cache(folder: Path) -> Path:
-    """Where the cache of a folder of routes goes: a folder of its own for each."""
+    """The cache folder of a folder of routes."""
     place = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
     return platformdirs.user_cache_path("operant") / "tinyphysics" / place
 

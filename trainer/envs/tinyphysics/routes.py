@@ -1,4 +1,4 @@
-"""Many routes side by side, as the simulator takes them."""
+"""Routes as one array, the input of the simulator."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Routes:
 
 
 def side_by_side(names: Sequence[str], routes: Sequence[NDArray[np.float64]]) -> Routes:
-    """Routes of `rows` [rows, 5] each, padded to the longest."""
+    """Routes with rows [T_i, 5], padded to the longest."""
     num_rows = np.array([len(rows) for rows in routes], np.int64)
     longest = int(num_rows.max())
     if (num_rows == longest).all():

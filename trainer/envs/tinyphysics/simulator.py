@@ -1,4 +1,4 @@
-"""Episodes along many routes in lockstep, step by step as the reference has them."""
+"""Episodes along many routes in lockstep, equal to the reference step by step."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Simulation:
         self.actions = torch.cat(
             [steers[:CONTEXT_STEPS], steers[CONTEXT_STEPS:].clamp(-MAX_STEER, MAX_STEER)]
         )
-        # Up to the control window the car is said to follow its target.
+        # Before the control window the car follows its target.
         self.lataccels = self.targets.clone()
         # The model's inputs for all steps, an episode's side by side: a window is a slice.
         shape = (self.num_routes, len(self.targets))

@@ -1,4 +1,4 @@
-"""Engines by name, and the fastest of those that work here."""
+"""Makes engines by name, or the fastest that works on this machine."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ class _Block(nn.Module):
         else:
             x, width = x[:, -1:], x.shape[-1]
             weight, bias = self.qkv.weight, self.qkv.bias
-            of_q, of_kv = (None, None) if bias is None else (bias[:width], bias[width:])
-            queries = functional.linear(normed[:, -1:], weight[:width], of_q)
-            keys, values = functional.linear(normed, weight[width:], of_kv).chunk(2, -1)
+            q_bias, kv_bias = (None, None) if bias is None else (bias[:width], bias[width:])
+            queries = functional.linear(normed[:, -1:], weight[:width], q_bias)
+            keys, values = functional.linear(normed, weight[width:], kv_bias).chunk(2, -1)
         queries, keys, values = (
             y.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for y in (queries, keys, values)
         )
@@ -94,7 +94,7 @@ def torch_engine(model: Any, device: torch.device, num_threads: int = 0) -> Engi
     """
     on_processor = device.type == "cpu"
     if on_processor:
-        torch.set_num_threads(1)  # the chunks are what is shared out
+        torch.set_num_threads(1)  # chunks run in parallel instead
     rebuilt = LastPosition(architecture(model)).eval()
 
     @torch.inference_mode()  # which holds for one thread
