@@ -18,8 +18,8 @@ from ..machine.staged_values import event_maker
 from ..machine.values import State
 from ..memory.rollout import Rollout
 from ..policies.policy import Policy
-from .executors import Collect, Graphs
-from .experiment import Parts
+from .experiment import Collect, Parts
+from .graphs import Graphs
 
 
 class LaggingCollector:
