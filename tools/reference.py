@@ -22,7 +22,6 @@ from operant.monitor.screens.sweep_screen import SweepScreen
 from operant.monitor.session.keys import key_rows
 from operant.monitor.widgets.arranging import Arranging
 from operant.monitor.widgets.chart_grid import ChartGrid
-from operant.monitor.widgets.config_panel import ConfigPanel
 from operant.monitor.widgets.console_panel import ConsolePanel
 from operant.monitor.widgets.list_table import ListTable
 from operant.monitor.widgets.media_panel import MediaPanel
@@ -109,9 +108,8 @@ KEYS_OF = {
     "Everywhere": (MonitorApp,),
     "A run": (RunScreen, Pane),
     "Charts": (ChartGrid, Arranging),
-    "Events": (ScrollingPane,),
+    "Events, console and configuration": (ScrollingPane,),
     "Console": (ConsolePanel,),
-    "Configuration": (ConfigPanel,),
     "Media": (MediaPanel,),
     "Replay": (TimeSlider,),
     "The lists of runs and groups": (ListTable, RunsTable, RunsScreen),

@@ -12,10 +12,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ...monitor.render.formatting import SHOWN_PHASES, format_phase
-from ...monitor.runs.reading.conditions import phase_words
 from ...monitor.runs.reading.file_tail import FileTail
 from ...shared.console.console_file import without_time
 from ...shared.errors import CheckpointError, OperantError, PageError, UsageError
@@ -28,7 +24,7 @@ from ...shared.runs.run_folder import PULLED_FROM, Run, create_run, make_run_id,
 from ...shared.runs.run_notes import check_name
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
-from ...shared.runs.status import RunStatus, holder_of, open_page, read_status
+from ...shared.runs.status import holder_of, open_page, read_status
 from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, resolve
 from ...trainer.config.flat_keys import flat_keys
@@ -40,7 +36,7 @@ from ...trainer.running.process import Prepared, Progress, run_training
 from ...trainer.running.signals import Requests, stop_requests
 from .machine import check_machine
 from .output import print_ending, print_line, warn
-from .progress import SAY_AGAIN_S, progress_report
+from .progress import PlainProgress, progress_report
 
 if TYPE_CHECKING:
     from ..ranks.launch import Launch
@@ -52,36 +48,21 @@ CONSOLE_LINES = 20
 VERSIONS_OF = ("operant-rl", "torch", "numba", "numpy")
 
 
-SAY_EVERY_S = 2.0
-
-
 class Waiting:
-    """Says on standard error what a run does before its first publish: on a terminal every few
-    seconds, and in a file less often while nothing but the time changes, as `PlainProgress` does.
-    """
+    """Prints on standard error what a run does before its first publish."""
 
     def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
-        self._run, self._now = run, now
-        self._said_at = now()
-        self._said = ""
+        self._run, self._progress = run, PlainProgress(sys.stderr, now, prefix=f"{run.id}: ")
 
     def is_over(self) -> bool:
         """Whether the run has published."""
         status = read_status(self._run)
-        if self._now() - self._said_at >= SAY_EVERY_S and status.phase:
-            self._say(status)
+        if status.phase:
+            self._progress.phase(
+                status.phase, status.phase_done, status.phase_total, status.phase_unit,
+                status.phase_left_s,
+            )  # fmt: skip
         return status.env_steps is not None
-
-    def _say(self, status: RunStatus) -> None:
-        assert status.phase
-        done = format_phase(status.phase, status.phase_done, status.phase_total, status.phase_unit)
-        if not sys.stderr.isatty():  # a file keeps every line
-            since_s = self._now() - self._said_at
-            is_told = done == self._said and since_s < SAY_AGAIN_S
-            if status.phase not in SHOWN_PHASES or is_told:
-                return
-        self._said_at, self._said = self._now(), done
-        click.echo(f"{self._run.id}: {phase_words(status)}", err=True)
 
 
 def prepared_run(

@@ -111,8 +111,11 @@ class PlainProgress:
     where nothing but the time changes.
     """
 
-    def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._now = LastingStream(stream), now
+    def __init__(
+        self, stream: TextIO, now: Callable[[], float] = time.monotonic, prefix: str = " " * 8
+    ) -> None:
+        """Lines about phases begin with `prefix`."""
+        self._stream, self._now, self._prefix = LastingStream(stream), now, prefix
         self._line_at = -LINE_EVERY_S
         self._phase = PhaseWords(now)
         self._said = ""
@@ -144,7 +147,7 @@ class PlainProgress:
         is_new = self._phase.without_time != self._said
         if name in SHOWN_PHASES and since_s >= (LINE_EVERY_S if is_new else SAY_AGAIN_S):
             self._said = self._phase.without_time
-            self._print(f"        {self._phase}")
+            self._print(f"{self._prefix}{self._phase}")
 
     def _print(self, line: str) -> None:
         self._line_at = self._now()

@@ -10,7 +10,6 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from ...monitor.render.formatting import format_value
-from ...shared.runs.small_file import write_whole
 from ...shared.runs.sweep_folder import Sweep
 from ...shared.runs.sweep_table import SweepTable, SweepTrial, with_best
 from ...shared.runs.sweep_table import TrialState as State
@@ -67,7 +66,7 @@ class TableWriter:
         )
         data = json.dumps(table.as_json(), allow_nan=False).encode()
         if data != self._written:
-            write_whole(self._sweep.table_path, data)
+            self._sweep.write_table(data)
             self._written = data
         return table
 

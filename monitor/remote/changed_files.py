@@ -125,8 +125,5 @@ class PageFile:
 
 
 def _bytes_sent(layout: Layout) -> int:
-    """The ring of rows, the last section, stays at home: rows are sent from their file."""
-    rows = layout["ROWS"]
-    if rows.offset + rows.size_bytes >= layout.page_bytes:
-        return rows.offset // BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES
-    return layout.page_bytes
+    """The ring of rows, the last section, stays at home: rows are sent by `SentRows`."""
+    return layout["ROWS"].offset

@@ -32,6 +32,7 @@ MAX_HEAD_BYTES = 1 << 12
 MAX_BODY_BYTES = 1 << 24  # also before it was compressed
 
 MACHINE_FILE, PLACE_FILE, PAGE_FILE = "machine.json", "place.json", "page"
+ROWS_FILE, MAX_ROWS_BYTES = "rows.sqlite", 1 << 27  # written row by row, see `mirrored_rows.py`
 TAIL_BYTES = 1 << 22  # of a file that grows; once it is longer its end is sent anew
 # The files that a stream may write into the folder of a run, and how long each may be.
 MOST_BYTES: Mapping[str, int] = {
@@ -42,7 +43,7 @@ MOST_BYTES: Mapping[str, int] = {
     DIFF_FILE: 1 << 20,
     PACKAGES_FILE: 1 << 20,
     PLACE_FILE: 0,  # only that it is there
-    PAGE_FILE: 1 << 27,
+    PAGE_FILE: 1 << 26,
     "events.log": TAIL_BYTES,
     "console.log": TAIL_BYTES,
 }

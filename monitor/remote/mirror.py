@@ -21,7 +21,16 @@ from ...shared.runs.small_file import create_anew, open_to_change
 from ...shared.runs.status import RunReport
 from ...shared.text.harmless import one_line
 from ..runs.machine.machine import MachineSample
-from .frames import MACHINE_FILE, MOST_BYTES, PLACE_FILE, Frame, StreamError
+from .frames import (
+    MACHINE_FILE,
+    MAX_ROWS_BYTES,
+    MOST_BYTES,
+    PLACE_FILE,
+    ROWS_FILE,
+    Frame,
+    StreamError,
+)
+from .mirrored_rows import MirroredRows
 
 MAX_MIRROR_BYTES = 1 << 28  # of all files, and about of what readers of them keep in memory
 MAX_RUNS = 1 << 14  # what is more is left out
@@ -35,7 +44,8 @@ _FOLDER = "operant-mirror-{}-{}-{}-"  # the process that uses it: its namespace,
 class Piece:
     """The head of a frame: `file` of run `run` has the frame's data at byte `at`. With a `size` the
     file begins anew, with so many bytes, all others zeros, unless it is here in that `version`. A
-    run that is `gone` is forgotten. With `is_complete`, everything was sent as it is now.
+    run that is `gone` is forgotten. With `is_complete`, everything was sent as it is now. `part`
+    and `level` say what of a file of rows it is, see `MirroredRows`.
     """
 
     run: str = ""
@@ -43,6 +53,8 @@ class Piece:
     at: int = 0
     size: int | None = None
     version: str = ""
+    part: str = ""
+    level: int = 0
     is_gone: bool = False
     is_complete: bool | None = None
 
@@ -60,6 +72,7 @@ class Mirror:
         self.runs: dict[str, RunElsewhere] = {}  # by their ids on the host
         self._costs: dict[str, dict[str, int]] = {}  # of files by name, by run
         self._versions: dict[str, str] = {}  # of pages, by run
+        self._rows: dict[str, MirroredRows] = {}
         self._total = self._num_folders = 0
 
     def take(self, frame: Frame) -> Piece:
@@ -78,14 +91,21 @@ class Mirror:
 
     def forget(self, run_id: str) -> None:
         if run := self.runs.pop(run_id, None):
+            if rows := self._rows.pop(run_id, None):
+                rows.close()
             shutil.rmtree(run.folder, ignore_errors=True)
             self._versions.pop(run_id, None)
             self._total -= sum(self._costs.pop(run_id, {}).values())
 
     def close(self) -> None:
+        for rows in self._rows.values():
+            rows.close()
         self._remove()
 
     def _write(self, piece: Piece, data: bytes) -> None:
+        if piece.file == ROWS_FILE:
+            self._write_rows(piece, data)
+            return
         most = MOST_BYTES.get(piece.file, -1)
         end = piece.at + len(data)
         if piece.at < 0 or max(end, piece.size or 0) > most:
@@ -98,14 +118,9 @@ class Mirror:
             _checked(_OF_MACHINE, MACHINE_FILE, data)
         elif piece.file == PLACE_FILE:
             data = b""
-        costs, cost = self._costs.setdefault(piece.run, {}), _cost(piece, data)
-        if piece.size is None:
-            cost = max(cost, costs.get(piece.file, 0))
-        total = self._total + cost - costs.get(piece.file, 0)
-        run = self.run(piece.run)
-        if run is None or total > MAX_MIRROR_BYTES:
+        run = self._with_room(piece, _cost(piece, data))
+        if run is None:
             return
-        costs[piece.file], self._total = cost, total
         if piece.version:
             if self._versions.get(piece.run) == piece.version:
                 return
@@ -120,6 +135,28 @@ class Mirror:
             file.write(data)
             file.truncate(piece.size)
         building.rename(path)
+
+    def _write_rows(self, piece: Piece, data: bytes) -> None:
+        run = self._with_room(piece, MAX_ROWS_BYTES)
+        if run is None:
+            return
+        rows = self._rows.get(piece.run)
+        if rows is None:
+            rows = self._rows[piece.run] = MirroredRows(run.rows_path)
+        rows.take(piece.part, piece.level, piece.at, data)
+
+    def _with_room(self, piece: Piece, cost: int) -> RunElsewhere | None:
+        """The run whose file shall take so many bytes; None where there is no room for them."""
+        costs = self._costs.setdefault(piece.run, {})
+        before = costs.get(piece.file, 0)
+        if piece.size is None:
+            cost = max(cost, before)
+        run = self.run(piece.run)
+        if run is None or self._total + cost - before > MAX_MIRROR_BYTES:
+            return None
+        costs[piece.file] = cost
+        self._total += cost - before
+        return run
 
     def run(self, run_id: str) -> RunElsewhere | None:
         """The run, with a folder that has a number for a name; None where there are too many.

@@ -23,6 +23,7 @@ from ..runs.machine.machine_sampler import MachineSampler
 from ..runs.reading.media import RecordedMedia
 from .changed_files import GrowingFile, PageFile, Pieces, SmallFile, whole
 from .frames import MACHINE_FILE, PLACE_FILE, PROTOCOL, Frame, write_frame
+from .sent_rows import SentRows
 
 MACHINE_EVERY_S = 2.0
 SOON_S = 0.05  # while some runs were never looked at
@@ -74,6 +75,7 @@ class _RunSender:
         self._small = [SmallFile(path) for path in small]
         self._growing = [GrowingFile(run.events_path), GrowingFile(run.console_path())]
         self._page, self._place = PageFile(), _Place(run)
+        self._rows = SentRows(run.rows_path)
         self._media = RecordedMedia(run)
         self._sampler = MachineSampler(run.folder.parent)
         self._sampled_s = float("-inf")
@@ -101,8 +103,9 @@ class _RunSender:
                 yield whole(MACHINE_FILE, json.dumps(self._machine(reader)).encode())
             if reader:
                 yield from self._page.pieces(reader)
+                yield from self._rows.pieces(reader)
         except PageError:  # cut short: all of it is sent when it is whole again
-            self._page = PageFile()
+            self._page, self._rows = PageFile(), SentRows(self._run.rows_path)
         finally:
             if reader:
                 reader.detach()

@@ -27,7 +27,7 @@ from ..runs.list.runs_poller import Machine, RunRow, RunsView
 from ..runs.reading.poll_loop import PollLoop
 from ..runs.reading.run_source import RunSource
 from ..widgets.choice_line import ChoiceLine
-from ..widgets.drawing import Drawing
+from ..widgets.drawing import Drawn
 from ..widgets.filter_line import FilterLine
 from ..widgets.key_line import KeyLine
 from ..widgets.list_table import ListTable
@@ -58,76 +58,45 @@ _KEYS = (
 )
 
 
-class RunsHead(Drawing):
-    """The title, the number of runs and of those that a filter leaves, and the metric that the list
-    shows, if it is the same for all.
+def _head(
+    width: int,
+    _: int,
+    rows: Sequence[RunRow],
+    num_shown: int,
+    filter_text: str,
+    warning: str,
+    by: str,
+) -> list[Line]:
+    """The title, the number of runs and of those that the filter leaves, and the metric that the
+    list shows, if it is the same for all.
     """
-
-    def __init__(self) -> None:
-        super().__init__(id="runs-head")
-        self._count = self._metric = self._filter = self._warning = self._grouped_by = ""
-
-    def show(
-        self,
-        rows: Sequence[RunRow],
-        num_shown: int,
-        filter_text: str = "",
-        warning: str = "",
-        grouped_by: str = "",
-    ) -> None:
-        self._count = draw_count(rows) if rows else ""
-        mains = {main_metric(row.status.metrics) for row in rows if row.status}
-        if filter_text:
-            self._count = f"{num_shown} of {self._count}"
-        # Else each row names its metric.
-        self._metric = RETURN if RETURN in mains and main_heading(mains) == "return" else ""
-        self._filter, self._warning, self._grouped_by = filter_text, warning, grouped_by
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
-        if self._grouped_by:
-            title.append((f"  by {self._grouped_by}", "bar_focus"))
-        if self._filter:
-            title.append((f"  /{self._filter}", "bar_focus"))
-        if self._warning:
-            title.append((f"  ▲ {self._warning}", "bar_warning"))
-        right: Line = [(f"{self._count} ", "bar_dim")]
-        metric: Line = [(f"{self._metric} · " if self._metric else "", "bar_dim")]
-        if line_width([*title, *metric, *right]) < width:
-            right = [*metric, *right]
-        return [spread(title, right, width, "bar_text")]
+    title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
+    if by:
+        title.append((f"  by {by}", "bar_focus"))
+    if filter_text:
+        title.append((f"  /{filter_text}", "bar_focus"))
+    if warning:
+        title.append((f"  ▲ {warning}", "bar_warning"))
+    count = draw_count(rows) if rows else ""
+    right: Line = [(f"{num_shown} of {count} " if filter_text else f"{count} ", "bar_dim")]
+    mains = {main_metric(row.status.metrics) for row in rows if row.status}
+    if RETURN in mains and main_heading(mains) == "return":  # else each row names its metric
+        metric: Line = [(f"{RETURN} · ", "bar_dim")]
+        right = [*metric, *right] if line_width([*title, *metric, *right]) < width else right
+    return [spread(title, right, width, "bar_text")]
 
 
-class MachineLines(Drawing):
-    """A line for each machine that nothing new comes from, with why; no room where all answer."""
-
-    def __init__(self) -> None:
-        super().__init__(id="machines")
-        self._silent: tuple[Machine, ...] = ()
-        self._height = 0
-
-    def show(self, machines: Sequence[Machine]) -> None:
-        self._silent = tuple(machine for machine in machines if machine.trouble)
-        height = min(len(self._silent), _MOST_LINES)
-        if height != self._height:
-            self._height = height
-            self.display = bool(height)
-            self.styles.height = height
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        lines: list[Line] = []
-        for machine in self._silent[:height]:
-            host = f" ▲ {machine.host}: "
-            text = machine.trouble.removeprefix(f"{machine.host}: ")
-            lines.append(
-                [(host, "bar_warning"), (fit(text, max(0, width - len(host))), "bar_text")]
-            )
-        if len(self._silent) > height > 0:
-            left = len(self._silent) - height + 1
-            lines[-1] = [(fit(f" ▲ {left} more machines do not answer", width), "bar_warning")]
-        return lines
+def _silent_machines(width: int, height: int, silent: Sequence[Machine]) -> list[Line]:
+    """A line for each machine that nothing new comes from, with why."""
+    lines: list[Line] = []
+    for machine in silent[:height]:
+        host = f" ▲ {machine.host}: "
+        text = machine.trouble.removeprefix(f"{machine.host}: ")
+        lines.append([(host, "bar_warning"), (fit(text, max(0, width - len(host))), "bar_text")])
+    if len(silent) > height > 0:
+        left = len(silent) - height + 1
+        lines[-1] = [(fit(f" ▲ {left} more machines do not answer", width), "bar_warning")]
+    return lines
 
 
 class RunsSource(Protocol):
@@ -184,8 +153,8 @@ class RunsScreen(PollingScreen):
         )
 
     def compose(self) -> ComposeResult:
-        yield RunsHead()
-        yield MachineLines()
+        yield Drawn("runs-head", _head)
+        yield Drawn("machines", _silent_machines)
         yield RunsTable("runs", self._selected, notice_of)
         yield RunsTable("groups")
         yield RunPreview(self._run_source)
@@ -220,8 +189,12 @@ class RunsScreen(PollingScreen):
         self._show_table()
         self._show_groups(found) if by else self._show_single(found)
         rows = self._filter.listed(self._view.rows)
-        self.query_one(RunsHead).show(rows, len(found), self._filter.text, warning, by)
-        self.query_one(MachineLines).show(self._view.machines)
+        head, machines = (self.query_one(id, Drawn) for id in ("#runs-head", "#machines"))
+        head.show(rows, len(found), self._filter.text, warning, by)
+        silent = [machine for machine in self._view.machines if machine.trouble]
+        machines.display = bool(silent)
+        machines.styles.height = min(len(silent), _MOST_LINES)
+        machines.show(silent)
         self._show_preview()
 
     def _show_preview(self) -> None:

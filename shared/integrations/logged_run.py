@@ -91,7 +91,7 @@ class LoggedRun:
         self._run = session.run if session else None
         self.resumed = iteration > 0
         self._iteration, self._step = iteration, step
-        self._is_step_over = step >= 0  # what comes without a step belongs to the next
+        self._is_step_over = step >= 0  # values without a step belong to the next one
         self._lock = threading.RLock()  # a signal's handler may end the run in the middle of a log
         # The log under way, and those that a signal's handler begins in its middle.
         self._logs: deque[tuple[Any, Any, Any]] = deque()
@@ -128,8 +128,8 @@ class LoggedRun:
 
     @property
     def step(self) -> int:
-        """The step of the row that is logged next: the newest given, or one more once its row is
-        complete; where none ever was given, how many rows were logged.
+        """The step of the next row: the newest step, or one more once its row is complete. If no
+        step was ever given, the number of rows.
         """
         return self._iteration if self._step < 0 else self._step + self._is_step_over
 
@@ -150,7 +150,7 @@ class LoggedRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether what is logged here, in this process, is still kept."""
+        """Whether values that this process logs are still kept."""
         return self._is_open and os.getpid() == self._pid
 
     @never_raises()
@@ -176,7 +176,7 @@ class LoggedRun:
         process_end.go_on()
         with self._lock:
             self._logs.append(({} if data is None else data, step, commit))
-            if self._is_logging:  # a signal's handler, whose row comes next
+            if self._is_logging:  # called by a signal's handler: its row comes next
                 return
             self._is_logging = True
             try:
@@ -255,9 +255,9 @@ class LoggedRun:
                     ending.message,
                     is_provisional=ending.is_provisional,
                 )
-            except Exception as error:  # as when the loop has closed all descriptors
+            except Exception as error:  # for example, the loop has closed all descriptors
                 self.warn_once("close", f"cannot end {self.id} well: {described_error(error)}")
-            # The page's memory goes with its session, and not with whoever keeps the ended run.
+            # Frees the page's memory, also if the script keeps the ended run.
             self._session = None
 
     def __enter__(self) -> LoggedRun:
@@ -315,19 +315,19 @@ class LoggedRun:
 
     @never_raises([])
     def save(self, glob_str: Any = None, *_: Any, **__: Any) -> Any:
-        """Copy each file that fits into the run's folder: `files/`. Returns their paths; True
-        without a pattern.
+        """Copy all files that match a pattern to `files/` in the run's folder. Returns their paths;
+        True without a pattern.
         """
         if glob_str is None:
             return True
         paths = [os.path.abspath(path) for path in glob.glob(os.fspath(glob_str))]
         self._copy({os.path.basename(path): Path(path) for path in paths})
         if not paths:
-            say_once(f"save {glob_str}", f"save(): no file fits '{glob_str}'")
+            say_once(f"save {glob_str}", f"save(): no file matches '{glob_str}'")
         return paths
 
     def _copy(self, files: dict[str, Path]) -> None:
-        """Copy files, by the names that they have in the run; one warning for all that fail."""
+        """Copy files, by their names in the run; one warning for all that fail."""
         if not self.is_open or self._run is None:
             return
         errors = []
@@ -341,7 +341,7 @@ class LoggedRun:
             say_once(text, text)
 
     def __getattr__(self, name: str) -> Accepted:
-        """Other attributes of wandb's runs are accepted."""
+        """Accept other attributes of wandb's runs, see `stand_in`."""
         return stand_in("run", name, dir(type(self)))
 
     @property
@@ -350,7 +350,7 @@ class LoggedRun:
         return self._session.metrics
 
     def _take(self, values: Iterable[tuple[str, Any]]) -> None:
-        """Put the numbers among `values` with those that wait; other values are reported."""
+        """Add the numbers among `values` to the pending row; handle other values."""
         for name, value in values:
             number = number_of(value)
             if number is None:
@@ -367,7 +367,7 @@ class LoggedRun:
             self._latest[name] = number
 
     def _take_other(self, name: str, value: Any) -> None:
-        """Texts become events when they change; other things files or metrics, if they can."""
+        """A text that has changed becomes an event; other objects files or metrics, if possible."""
         if type(value) is Text and "\n" not in value.data.strip():
             value = value.data
         if type(value) is str:
@@ -390,11 +390,13 @@ class LoggedRun:
             )
 
     def _advance(self, step: Any) -> None:
-        """Go to `step`, and publish what belongs to the one before."""
+        """Publish the pending row if it has another step, and continue with `step`."""
         number = _whole_number(step)
         if number is None:
-            allowed = "no whole number from 0 to 2^63 - 1"
-            self.warn_once("step", f"step = {described(step)} is {allowed}: it is passed over")
+            self.warn_once(
+                "step",
+                f"step = {described(step)} is not an integer from 0 to 2^63 - 1: it is ignored",
+            )
             return
         if number != self._step and self._pending:
             self._publish()
@@ -424,7 +426,7 @@ class LoggedRun:
         self._pending.clear()
 
     def _publish_soon(self) -> None:
-        """See that the row is published even if nothing comes after it."""
+        """Have the pending row published even if no other value follows."""
         if self._publisher is None:
             self._publisher = threading.Thread(
                 target=self._publish_late_rows, name="operant-publisher", daemon=True
@@ -445,14 +447,14 @@ class LoggedRun:
                     self._has_pending.clear()
 
     def _write_manifest(self) -> None:
-        """Keep run.toml up to date."""
+        """Write run.toml."""
         session = self._session
         if session is None or not self.is_open:
             return
         try:
             session.run.write_manifest(self._manifest)
         except OSError as error:
-            # If a file vanishes while it is written, somebody is deleting the folder right now.
+            # A file that vanishes while it is written: the folder is being deleted.
             if session.is_folder_deleted() or isinstance(error, FileNotFoundError):
                 return
             path, reason = session.run.manifest_path, error.strerror
@@ -460,7 +462,7 @@ class LoggedRun:
 
 
 def _whole_number(step: Any) -> int | None:
-    """`step` as a page can hold it; None for what is none, and for steps below 0."""
+    """`step` as an integer that a page can hold; None if it is no such number."""
     try:
         # A float would round what lies above 2^53.
         number = operator.index(step) if hasattr(step, "__index__") else number_of(step)

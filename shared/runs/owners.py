@@ -1,8 +1,7 @@
-"""Which folders and files are trusted, and how they are opened. Every folder of runs or pages is
-opened here, whether it is read, listed, written or cleaned.
+"""Opens folders of runs and pages, after checking that they can be trusted.
 
 The user names the roots: $OPERANT_HOME and $OPERANT_PAGES, or their defaults. Links on the way to a
-root are followed. Below a root no link is followed: each part of a path is opened from the
+root are followed. Below a root no link is followed: every part of a path is opened from the
 descriptor of the folder above it.
 """
 
@@ -38,17 +37,17 @@ class RefusedError(PermissionError):
 
 
 def this_user() -> Owners:
-    """Who may own what is written, deleted or meant by `latest`."""
+    """The owner of runs that may be written or deleted, or meant by `latest`."""
     return frozenset((os.getuid(),))
 
 
 def own() -> Owners:
-    """Whose pages and settings are read: this user's, and root's, who can do everything anyway."""
+    """The owners whose pages and settings are read: this user, and root, who can do everything."""
     return this_user() | {0}
 
 
 def owners_of(folder: Path) -> Owners:
-    """Who may have written the pages of the run in `folder`."""
+    """The users who may have written the pages of the run in `folder`."""
     try:
         return own() | {folder.lstat().st_uid}
     except OSError:
@@ -96,8 +95,8 @@ def _is_link(path: Path | str, at: int | None) -> bool:
 
 @contextlib.contextmanager
 def opened_parent(path: Path, beneath: Path) -> Iterator[int]:
-    """The descriptor of the folder of `path`, reached from `beneath`, which is above it, without
-    following a link. Raises OSError.
+    """Open the folder of `path` without following a link below `beneath`, which is above it; gives
+    its descriptor. Raises OSError.
     """
     with contextlib.ExitStack() as opened:
         fd = opened.enter_context(opened_folder(beneath, check_mode=False))
@@ -107,7 +106,7 @@ def opened_parent(path: Path, beneath: Path) -> Iterator[int]:
 
 
 def is_own(path: Path) -> bool:
-    """Whether this user owns what is at `path`, and it is no link."""
+    """Whether this user owns the file at `path`, and it is not a link."""
     try:
         status = path.lstat()
     except OSError:
@@ -127,10 +126,10 @@ def is_own_folder(folder: Path) -> bool:
 def make_private_folder(
     folder: Path, forbidden: int = WRITE_OF_OTHERS, *, parents: bool = True
 ) -> None:
-    """Make `folder` for this user alone, whatever the umask. One that is there loses the rights of
-    others in `forbidden`. Without `parents`, the folder that it is in has to be there: that of a
-    run that was deleted does not come back. Raises RefusedError if it is a link or another user's,
-    and OSError.
+    """Create `folder` for this user alone, whatever the umask. An existing one loses the rights of
+    others in `forbidden`. Without `parents`, the folder above must exist: the folder of a deleted
+    run does not come back. Raises RefusedError if `folder` is a link or another user's, and
+    OSError.
     """
     if parents:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -144,9 +143,9 @@ def make_private_folder(
 
 
 def forbid(fd: int, folder: Path, forbidden: int) -> None:
-    """Take the rights in `forbidden` away from an open folder of this user. Raises RefusedError if
-    others can write to it all the same, as some file systems have no modes, or if it is sticky, as
-    /tmp is: all users need their rights there.
+    """Remove the rights in `forbidden` from an open folder of this user. Raises RefusedError if
+    others can still write to it, because the file system has no modes, or if it is sticky, as /tmp
+    is: all users need their rights there.
     """
     mode = stat.S_IMODE(os.fstat(fd).st_mode)
     if mode & stat.S_ISVTX and mode & forbidden:
@@ -158,17 +157,17 @@ def forbid(fd: int, folder: Path, forbidden: int) -> None:
 
 
 def check_file(fd: int, owners: Owners) -> None:
-    """Raises PageError where someone else wrote, or may write, the open file."""
+    """Raises PageError if another user wrote, or may write, the open file."""
     status = os.fstat(fd)
     if status.st_uid not in owners:
         raise PageError(f"it belongs to another user, {user_name(status.st_uid)}")
-    has_name = status.st_nlink > 0  # one that only /proc leads to is nobody else's
+    has_name = status.st_nlink > 0  # no other user reaches a file without a name
     if has_name and status.st_mode & WRITE_OF_OTHERS:
         raise PageError("it can be written by other users")
 
 
 def user_name(uid: int) -> str:
-    """`mallory (1001)`; the number alone where it has no name here."""
+    """`mallory (1001)`; the number alone if it has no name on this machine."""
     try:
         return f"{pwd.getpwuid(uid).pw_name} ({uid})"
     except KeyError:

@@ -1,4 +1,4 @@
-"""Runs on disk: one folder each, named so that people can read and sort them."""
+"""Runs on disk: one folder per run, with a readable, sortable name."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
 
 
 def home_folder() -> Path:
-    """$OPERANT_HOME, or the platform's folder for a user's state; absolute, as a loop may change
-    its working directory.
+    """$OPERANT_HOME, or the platform's folder for a user's state; absolute, because a loop may
+    change its working directory.
     """
     chosen = os.environ.get("OPERANT_HOME")
     return Path(chosen).absolute() if chosen else platformdirs.user_state_path("operant")
@@ -72,7 +72,7 @@ class FileIn:
 
 
 class Run:
-    """A run by its folder. What lies in it: see `docs/runs.md`."""
+    """A run, identified by its folder. `docs/runs.md` lists the files in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -96,13 +96,13 @@ class Run:
         return self.id[:64]
 
     def is_own(self) -> bool:
-        """Whether it is this user's, in a real folder that nobody else can write to. A run whose
-        folder was deleted lives by its page, which is this user's.
+        """Whether the run is this user's: its folder is not a link, and no other user can write to
+        it. A run whose folder was deleted is known by its page, which is this user's.
         """
         return is_own_folder(self.folder) or not os.path.lexists(self.folder)
 
     def names_itself(self) -> bool:
-        """Whether run.toml has the id that the folder is called by."""
+        """Whether run.toml has the id that is the folder's name."""
         return self.manifest().get("id") == self.id
 
     manifest_path = FileIn(MANIFEST_FILE)
@@ -121,7 +121,7 @@ class Run:
     place_path = FileIn("place.json")  # the trainer's process, and where its page is
 
     def console_path(self, rank: int = 0) -> Path:
-        """What the process of a rank printed."""
+        """The file with the output of a rank's process."""
         return self.folder / ("console.log" if rank == 0 else f"console.{rank}.log")
 
     def manifest(self) -> dict[str, Any]:
@@ -136,12 +136,12 @@ class Run:
         return _written(self.manifest_path)
 
     def place_written(self) -> tuple[int, int] | None:
-        """A value that changes whenever a process says where its page is; None if none did."""
+        """A value that changes whenever place.json is written; None if there is none."""
         return _written(self.place_path)
 
     def read_manifest(self) -> dict[str, Any]:
-        """The contents of run.toml, for who writes it anew; empty where there is none. Raises
-        RunFolderError with the reason when there is one that cannot be read.
+        """The contents of run.toml, to change and rewrite it; empty if it is missing. Raises
+        RunFolderError if it cannot be read, or is of another format.
         """
         manifest = self._parsed_manifest()
         if maker := _made_by(manifest):
@@ -149,7 +149,7 @@ class Run:
         return manifest
 
     def made_by(self) -> str:
-        """Which version made this run, where its format is another than this one's; else empty."""
+        """The version that made this run, if its format is not this version's; else empty."""
         return _made_by(self.manifest())
 
     def _parsed_manifest(self) -> dict[str, Any]:
@@ -162,21 +162,21 @@ class Run:
             raise RunFolderError(f"{self.manifest_path} cannot be read: {reason}") from None
         for key, kind in _KINDS.items():
             if not isinstance(manifest.get(key, kind()), kind):
-                what = f"{key} is no {kind.__name__}"
+                what = f"{key} is not a {kind.__name__}"
                 raise RunFolderError(f"{self.manifest_path} cannot be read: {what}")
         return manifest
 
     def notes(self) -> RunNotes:
-        """What people wrote about the run; see `run_notes`."""
+        """The user's name, note and tags of the run, see `run_notes`."""
         return read_notes(self.folder)
 
     @property
     def name(self) -> str:
-        """The name that is shown: one that people gave it, else its id."""
+        """The name to show: the one that the user gave it, else its id."""
         return self.notes().name or self.id
 
     def oddity(self) -> str:
-        """What is odd about the files that every look at a run needs; empty when nothing is."""
+        """Why run.toml or the lock file is not valid; empty if both are."""
         for path in (self.manifest_path, self.lock_path):
             try:
                 if not stat.S_ISREG(path.lstat().st_mode):
@@ -188,11 +188,11 @@ class Run:
         return ""
 
     def replace_files(self, files: Mapping[str, bytes], number: int) -> None:
-        """Write files of what runs from now on. Former ones with other contents are kept:
-        `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
+        """Write the files of `what_ran` for a resumed run. Earlier ones with other contents are
+        kept: `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
         """
         for name in (DIFF_FILE, PACKAGES_FILE):
-            path, data = self.folder / name, files.get(name)  # outside a repository: no changes
+            path, data = self.folder / name, files.get(name)  # no diff outside a repository
             with contextlib.suppress(OSError):
                 if read_small(path, MAX_MANIFEST_BYTES, self.folder) == data:
                     continue
@@ -201,7 +201,7 @@ class Run:
                 write_whole(path, data, outlives_power_cut=False)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""
+        """Write run.toml. Any value becomes TOML, see `plain`; secrets are masked."""
         values = masked(plain({**manifest, "format": RUN_FORMAT}))
         text = harmless_toml(tomli_w.dumps(values))
         write_whole(self.manifest_path, text.encode())
@@ -224,7 +224,7 @@ def _made_by(manifest: Mapping[str, Any]) -> str:
 
 
 def memory_runs_folder() -> Path:
-    """Where runs of this home have their folders whose disk took nothing when they began."""
+    """The folder, in memory, of runs that began while the disk was full."""
     home = zlib.crc32(os.fsencode(os.path.abspath(runs_folder())))
     return page_folder() / f"runs-{home:08x}"
 
@@ -259,8 +259,8 @@ def opened_home(
 
 
 def folders_in(home: Path) -> list[Path]:
-    """The folders in one of runs or sweeps, without links and those that are being made or removed.
-    Empty where that folder is not there or not trusted.
+    """The folders of runs or sweeps in `home`, without links and without those that are being
+    created or removed. Empty if `home` is missing or not trusted.
     """
     return [home / name for name in _names_in(home, _is_folder) if name[0] != "."]
 
@@ -278,8 +278,8 @@ def _names_in(home: Path, is_wanted: Callable[..., bool]) -> list[str]:
 
 
 def refused_folders() -> list[str]:
-    """A line for each folder of runs, sweeps or pages that is not trusted, which says whose it is,
-    and for the links in them.
+    """A line for every folder of runs, sweeps or pages that is not trusted, with the reason, and
+    for the links in them.
     """
     return list(dict.fromkeys(_refusals()))
 
@@ -302,11 +302,10 @@ def _refusals() -> Iterator[str]:
 
 
 def make_home(folder: Path) -> None:
-    """Make the folder of runs or sweeps for this user alone, and the one above it.
+    """Create the folder of runs or sweeps, and the one above it, for this user alone.
 
-    Those of this user that are there already lose the right of others to write; the default home,
-    which operant made, loses all rights of others. Raises OSError, RefusedError where `folder` is
-    another user's.
+    Existing folders of this user lose the right of others to write; the default home, which operant
+    created, loses all rights of others. Raises OSError, RefusedError if `folder` is another user's.
     """
     home = folder.parent
     is_default = "OPERANT_HOME" not in os.environ
@@ -333,12 +332,11 @@ def create_run(
     run_id: str = "",
     files: Mapping[str, bytes] = {},
 ) -> tuple[Run, RunLock]:
-    """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `lock_byte`
-    in it. Its id is made of the `name`, unless it has a `run_id` already. `files` are what is in
-    it, by name.
+    """Create a run folder in `parent`, by default `runs_folder()`, with `files` by name, and take
+    the lock of `lock_byte` in it. Its id is derived from `name`, unless `run_id` is given.
 
     The folder gets its name last, so that no run is ever seen without its manifest and its lock.
-    Raises RunFolderError when the folder cannot be written; nothing is left of it then.
+    Raises RunFolderError, and leaves nothing, when the folder cannot be written.
     """
     parent = parent or runs_folder()
     run_id = run_id or make_run_id(name)
@@ -362,8 +360,8 @@ def create_run(
 
 
 def make_run_id(name: str, began_s: float | None = None) -> str:
-    """`20261121-142530-cart_pole-ppo-k3f9`: when (UTC), by default now; what, and four letters
-    against chance.
+    """`20261121-142530-cart_pole-ppo-k3f9`: the time (UTC), by default now, the name, and four
+    random letters.
     """
     words = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
     if len(words) > _NAME_LETTERS:  # the end tells runs of a sweep apart
@@ -373,5 +371,5 @@ def make_run_id(name: str, began_s: float | None = None) -> str:
 
 
 def name_in(run_id: str) -> str:
-    """That of `make_run_id`, as far as it fits in."""
+    """The name, possibly shortened, from which `make_run_id` made an id."""
     return run_id[len("20261121-142530-") : -len("-k3f9")]

@@ -1,4 +1,4 @@
-"""How a run is doing, put together from its lock, its page and its folder."""
+"""The status of a run, from its lock, its page and its folder."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def read_status(run: Run) -> RunStatus:
 
 
 def status_in_list(run: Run) -> RunStatus:
-    """As `read_status`, for one of many: raises nothing, and says what is odd about the run's
-    folder. It may have been copied from anywhere.
+    """The status of a run in a list, see `read_status`. Raises nothing: the message says what is
+    wrong with the folder, which may have been copied from anywhere.
     """
     try:
         status = read_status(run)
@@ -212,7 +212,7 @@ def _reported_status(run: RunElsewhere, reader: MetricsReader | None) -> RunStat
 
 
 def holder_of(run: Run) -> Holder | None:
-    """A process of `run` that lives; its page tells of it where the lock was deleted."""
+    """The living process of `run`, by its lock, or by its page if the lock was deleted."""
     return lock_holder(run.lock_path) or _holder_by_page(run)
 
 
@@ -228,7 +228,7 @@ def _holder_by_page(run: Run) -> Holder | None:
 
 
 def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
-    """Who lives by the page's own lock, where the run's lock was deleted, or all of its folder."""
+    """The living process, by the lock of its page, if the run's lock or folder was deleted."""
     if reader is None or reader.header.place is None:
         return None
     if reader.header.place.path != Path(os.path.abspath(run.folder)) or not is_held(reader.fd):
@@ -244,7 +244,7 @@ def _page_status(
     holder: Holder | None,
     is_locked: bool,
 ) -> RunStatus:
-    """The status that a page tells, its process's lock held by `holder`. Raises PageError."""
+    """The status of a run with a page and the living process `holder`. Raises PageError."""
     snapshot = reader.read()
     age_s = reader.age_s(snapshot) if snapshot else None
     signs = LifeSigns(reader, snapshot, age_s, reader.phase())
@@ -287,7 +287,7 @@ def _state(
         return "crashed", "the process is gone without a last word"
     if signs.silent_s is None:
         return "running", "starting"
-    # Of a loop that publishes when it likes, silence alone says nothing.
+    # A loop without a promised interval may be silent for any time.
     if signs.is_late or (not signs.promises_interval and is_process_stopped(holder.pid)):
         return "stalled", "alive, but nothing published"
     return "running", "" if signs.age_s is not None else "starting"

@@ -1,6 +1,4 @@
-"""Sweeps on disk: a folder each, under the name that people call it. `docs/sweep.md` says what lies
-in it.
-"""
+"""Sweeps on disk: one folder per sweep, with its name. `docs/sweep.md` lists the files in it."""
 
 from __future__ import annotations
 
@@ -13,11 +11,11 @@ from ..processes.lock import lock_holder
 from ..text.harmless import one_line
 from .owners import is_own_folder
 from .run_folder import FileIn, folders_in, home_folder, make_home
-from .small_file import read_json
+from .small_file import read_json, write_whole
 from .sweep_table import SweepTable
 
 MAX_TABLE_BYTES = 64 << 20
-MAX_NAME = 24  # as much as a run's id has room for, with the trial and the seed behind it
+MAX_NAME = 24  # the room in a run's id, with the trial and the seed after it
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_NAME - 1}}}")
 
 SweepState = Literal["running", "finished", "interrupted"]
@@ -28,7 +26,7 @@ def sweeps_folder() -> Path:
 
 
 class Sweep:
-    """A sweep by its folder."""
+    """A sweep, identified by its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,12 +52,15 @@ class Sweep:
     lock_path = FileIn("lock")  # a kernel lock, held by the process that runs the sweep
 
     def table(self) -> SweepTable:
-        """What the sweep has found so far. Raises RunFolderError where that cannot be read."""
+        """The results so far. Raises RunFolderError if they cannot be read."""
         try:
             return SweepTable.of_json(read_json(self.table_path, MAX_TABLE_BYTES, self.folder))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or one_line(str(error), 200)
             raise RunFolderError(f"{self.table_path} cannot be read: {reason}") from None
+
+    def write_table(self, data: bytes) -> None:
+        write_whole(self.table_path, data)
 
     def is_held(self) -> bool:
         """Whether a process runs the sweep."""
@@ -72,21 +73,21 @@ class Sweep:
         return "running" if self.is_held() else self.state_when_free(table)
 
     def state_when_free(self, table: SweepTable) -> SweepState:
-        """Its state where no other process runs it."""
+        """The state if no other process runs the sweep."""
         return "finished" if table.is_complete else "interrupted"
 
 
 def list_sweeps() -> list[Sweep]:
-    """All sweeps, the one that was begun or gone on with last first."""
-    found = [folder for folder in folders_in(sweeps_folder()) if _NAME.fullmatch(folder.name)]
-    return [Sweep(folder) for folder in sorted(found, key=_begun, reverse=True)]
+    """All sweeps, the one that was started or resumed last first."""
+    folders = [folder for folder in folders_in(sweeps_folder()) if _NAME.fullmatch(folder.name)]
+    return [Sweep(folder) for folder in sorted(folders, key=_begun, reverse=True)]
 
 
 def find_sweep(wanted: str | None) -> Sweep:
-    """The sweep that `wanted` names, or a part of a name that no other has; without, the latest of
-    this user.
+    """The sweep that `wanted` names, by its name or a part that no other has; without it, the
+    latest of this user.
 
-    Raises SweepNotFoundError, which names those that there are.
+    Raises SweepNotFoundError, which names existing ones.
     """
     sweeps = list_sweeps()
     if not sweeps:
@@ -109,8 +110,8 @@ def find_sweep(wanted: str | None) -> Sweep:
 
 
 def new_sweep(name: str) -> Sweep:
-    """Make the folder of a sweep. Raises UsageError where the name is none or taken, and
-    RunFolderError where no folder can be made.
+    """Create the folder of a sweep. Raises UsageError if the name is not valid or taken, and
+    RunFolderError if the folder cannot be created.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -132,7 +133,7 @@ def new_sweep(name: str) -> Sweep:
 
 
 def free_name(wanted: str) -> str:
-    """`wanted` as a sweep can be called, with a number behind it where it is taken."""
+    """A valid name for a sweep, like `wanted`, with a number appended if it is taken."""
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-._") or "sweep"
     for number in range(1, 1_000_000):
         end = f"-{number}" if number > 1 else ""

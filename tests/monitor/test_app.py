@@ -31,7 +31,7 @@ from operant.monitor.runs.machine.tuning_advice import MORE_ENVS, Knobs
 from operant.monitor.runs.reading.alerts import Alert
 from operant.monitor.runs.reading.run_source import Looked
 from operant.monitor.screens.help_screen import HelpScreen
-from operant.monitor.screens.run_screen import NoticeLine, RunScreen
+from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.chart_grid import ChartGrid
@@ -143,7 +143,7 @@ async def test_every_state_is_said_as_it_comes_and_the_screen_stays_usable():
         for source.view, words in STATES:
             await until(pilot, shows(pilot, *words))
             is_well = source.view.status.state in ("running", "finished") and source.view.publish
-            assert app.screen.query_one(NoticeLine).display != bool(is_well)
+            assert app.screen.query_one("#notice").display != bool(is_well)
             await pilot.press("tab", "enter", "escape", "right", "enter", "escape")
             await pilot.press("question_mark")
             await until(pilot, shows(pilot, "everywhere"))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..algorithms.gradient import flat_gradient
+from ..algorithms.on_policy import flat_gradient
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.reductions import mean_gradient
 from ..envs.tinyphysics import OBS_SIZE

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..algorithms.algorithm import Metrics
-from ..algorithms.gradient import flat_gradient
+from ..algorithms.on_policy import flat_gradient
 from ..algorithms.optimizer import scaled_down
 from ..algorithms.ppo import PPO
 from ..algorithms.settings import LearnerSettings
@@ -84,7 +84,6 @@ class EpisodePPO(PPO):
             return super().learn(rollout, rewards, progress_fraction)
         if self._driving.critic_epochs:
             self.fit_critic(rollout, rewards, self._driving.critic_epochs)
-            self.evaluator.fill_values(rollout)
         metrics = super().learn(rollout, rewards, progress_fraction)
         return {"loss/cloning": self._cloning_loss, **metrics}
 

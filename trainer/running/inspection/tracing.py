@@ -19,7 +19,7 @@ from ....shared.runs.owners import make_private_folder
 from ....shared.runs.run_folder import TRACE_ENDING
 from ....shared.runs.small_file import create_anew
 from ....shared.runs.tracing import failed_notice, written_notice
-from ...experiment.executors import Executor
+from ...experiment.experiment import Executor
 
 WARM_AT = 2  # iterations after which all is compiled and captured
 
