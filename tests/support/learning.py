@@ -11,6 +11,7 @@ from unittest import mock
 import torch
 
 from operant.shared import MetricsWriter
+from operant.trainer.algorithms.minibatches import fill_values
 from operant.trainer.config import TrainConfig
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.experiment.checkpoints import Checkpoint, latest_checkpoint
@@ -77,17 +78,15 @@ def collected(experiment: Experiment) -> Rollout:
     """A rollout with its values."""
     rollout = experiment.collect()
     if not rollout.has_values:
-        experiment.algorithm.evaluator.fill_values(rollout)
+        fill_values(experiment.policy, rollout)
     return rollout
 
 
 @torch.no_grad()
 def ratios(experiment: Experiment, rollout: Rollout) -> torch.Tensor:
     """Probabilities of a rollout's actions by the policy as it is, relative to the kept ones."""
-    evaluator = experiment.algorithm.evaluator
-    evaluation = evaluator.evaluate_actions(
-        evaluator.batch(rollout, rollout.rewards, rollout.rewards)
-    )
+    batch = experiment.algorithm.batch_of(rollout, rollout.rewards, rollout.rewards)
+    evaluation = batch.evaluate(experiment.policy)
     samples, distribution = evaluation.samples, experiment.policy.distribution
     log_probs, _ = distribution.log_prob_and_entropy(evaluation.outputs, samples.actions)
     return (log_probs - samples.log_probs).exp()

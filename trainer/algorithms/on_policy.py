@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar, Unpack
 
+import torch
 from torch import Tensor
 
 from ..config.sections.ppo import PPOConfig
@@ -38,6 +39,7 @@ class OnPolicy(Algorithm):
         super().__init__(settings, policy, **options)
         self.device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters)
+        self.parameters = policy.parameters_to_learn()
         self.finite_updates = FiniteUpdates(self.is_inline, self.device)
         self.updates_per_iteration = self.section.num_epochs * self.section.num_minibatches
         self.num_parts = settings.rollout_size // settings.part_steps
@@ -133,6 +135,12 @@ class OnPolicy(Algorithm):
 
     def forget_episodes(self) -> None:
         self.rewards.forget_episodes()
+
+
+def flat_gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    """The loss's derivative by all `parameters` [P], in their order."""
+    gradients = torch.autograd.grad(loss, parameters)
+    return torch.cat([gradient.flatten() for gradient in gradients])
 
 
 def origin_of(rollout: Rollout) -> str:

@@ -69,6 +69,11 @@ def next_minibatches(orders: Orders, num_samples: int, num_minibatches: int) -> 
     return orders.next(num_samples)[:used].view(num_minibatches, -1)
 
 
+def first_parts(num_parts: int, num_minibatches: int, device: torch.device) -> Tensor:
+    """A minibatch of the first parts [size], int64, without random numbers."""
+    return torch.arange(num_parts // min(num_minibatches, num_parts), device=device)
+
+
 class Parts(NamedTuple):
     """How many there are to draw from, and where that counts their advantages [S], not negative."""
 

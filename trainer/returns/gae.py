@@ -1,4 +1,4 @@
-"""How much better than expected an action was."""
+"""Generalised advantage estimation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operant overlooks in an environment is said once, before training."""
+"""Features of an environment that operant ignores cause one warning, before training."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from ...policies.actor_critic import ActorCritic
 from ...policies.compiled.heads import Head, head_of
 from ...policies.compiled.policy_arrays import policy_arrays
 from ...returns.variances import explained_variance
+from ..algorithm import Metrics
 from ..on_policy import origin_of
-from ..ppo import PPO, Coefficients, Means
-from ..ppo_loss import LOSS_METRICS
+from ..ppo import LOSS_METRICS, PPO, Coefficients
 from .advantages import center_and_scale, gae_loop, normalize_all
 from .gradients import KL, NUM_SUMS, Samples, Terms
 from .minibatches import (
@@ -90,7 +90,7 @@ class CompiledUpdate:
         by_rollout = self.section.normalize_advantages == "rollout"
         return (*((normalize_all,) if by_rollout else ()), self._learn_compiled)
 
-    def update(self, rollout: Rollout, rewards: Tensor, coefficients: Coefficients) -> Means:
+    def update(self, rollout: Rollout, rewards: Tensor, coefficients: Coefficients) -> Metrics:
         size, explained = self.make_steps(
             rollout, self._samples(rollout, rewards), self._terms(coefficients)
         )
@@ -101,8 +101,11 @@ class CompiledUpdate:
         self.ppo.finite_updates.skip(num_skipped, partial(origin_of, rollout))
         results.num_steps[0] = 0
         mean_losses = torch.from_numpy(results.sums[:num_steps]).mean(0) / size
-        losses = dict(zip(LOSS_METRICS, mean_losses, strict=True))
-        return Means(losses, results.norms[:num_steps].mean(), explained)
+        return {
+            **dict(zip(LOSS_METRICS, mean_losses, strict=True)),
+            "value/explained_variance": explained,
+            "optimizer/grad_norm": results.norms[:num_steps].mean(),
+        }
 
     def make_steps(self, rollout: Rollout, samples: Samples, terms: Terms) -> tuple[int, Tensor]:
         """Move the policy, and fill in `results`. Returns of how many samples a minibatch is, and
