@@ -81,7 +81,7 @@ def write_trained(trained: TrainedPolicy, run_id: str, path: Path) -> None:
 
 
 def metadata_of(config: TrainConfig) -> dict[str, str]:
-    """What those who use the file need to know: the environment, the shape of its observations, the
+    """Notes for those who use the file: the environment, the shape of its observations, the
     order of the parts of dictionaries and tuples in a row, and the preprocessing.
     """
     spec = spec_of(config)

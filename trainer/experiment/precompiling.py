@@ -51,7 +51,7 @@ class Precompiling:
         return cls(start_helper(config))
 
     def wait(self, tick: Callable[[], None]) -> None:
-        """Until the helper is done, or has failed; `tick` is called meanwhile."""
+        """Wait until the helper is done, or has failed; `tick` is called meanwhile."""
         while self.helper and self.helper.poll() is None:
             if time.monotonic() > self._deadline_s:
                 break

@@ -230,7 +230,7 @@ def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
 
 
 def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
-    """What a run failed of: in one line, and with all that helps to find the cause."""
+    """The error of a run: in one line, and with all that helps to find the cause."""
     if "torch" in sys.modules:  # else it is no error of PyTorch's, or PyTorch itself is missing
         from ..machine.device import out_of_memory_message
 
