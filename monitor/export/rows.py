@@ -10,9 +10,9 @@ import numpy as np
 from ...shared import History, Metric, MetricsReader, PageError
 from ...shared.page.history import Floats, Integers
 from ...shared.page.row_ring import publish_of
+from ...shared.rows.row_batch import ELAPSED_NS, HEADS, RowBatch, batch_of
 from ...shared.rows.row_blob import CHUNK_ROWS
 from ...shared.rows.row_file_reader import RowFileReader
-from ...shared.rows.rows import ELAPSED_NS, HEADS, RowBatch, batch_of
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import open_page
 

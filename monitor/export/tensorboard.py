@@ -12,7 +12,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...shared import Metric
 from ...shared.page.layout import NEVER_BITS
-from ...shared.rows.rows import RowBatch
+from ...shared.rows.row_batch import RowBatch
 from .rows import ExportedRows
 
 

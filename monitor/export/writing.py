@@ -13,7 +13,7 @@ import numpy as np
 from ...shared import Metric, OperantError, UsageError
 from ...shared.install_command import install_command
 from ...shared.page.layout import NEVER_BITS
-from ...shared.rows.rows import RowBatch
+from ...shared.rows.row_batch import RowBatch
 from ...shared.runs.run_folder import Run
 from ...shared.text.harmless import harmless
 from .rows import ExportedRows

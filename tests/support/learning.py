@@ -19,6 +19,7 @@ from operant.trainer.experiment.experiment import Experiment
 from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.memory.rollout import Rollout
 from operant.trainer.running.loop import train
+from operant.trainer.running.signals import Requests
 
 # What an experiment of tinyphysics cannot do without.
 TINYPHYSICS = (
@@ -32,6 +33,18 @@ REPLAY_ENVS = {
     for name, section in algorithm_sections().items()
     if "replay" in section.tables
 }
+
+
+class StopWhen(Requests):
+    """Requests a stop as soon as `condition` holds."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        super().__init__()
+        self._condition = condition
+
+    @property
+    def stop(self) -> bool:
+        return self._condition()
 
 
 def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:
@@ -106,7 +119,7 @@ def check_that_a_stopped_run_goes_on(
         config,
         writer,
         folder / "parts",
-        should_stop=lambda: 2 in seen,
+        requests=StopWhen(lambda: 2 in seen),
         report=lambda _, iteration, __: seen.append(iteration),
     )
     checkpoint = latest_checkpoint(folder / "parts")

@@ -6,20 +6,18 @@ What acts is one update behind: rollout k + 1 is by the policy as it was before 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..algorithms.algorithm import Metrics
 from ..collecting.collector import CollectsRollouts
 from ..machine.staged_values import event_maker
 from ..machine.values import State
-from ..memory.rollout import Rollout
 from ..policies.policy import Policy
-from .executors import Collect, Graphs
-from .experiment import Parts
+from .experiment import Collect, Parts
+from .graphs import Graphs
 
 
 class LaggingCollector:
@@ -36,10 +34,6 @@ class LaggingCollector:
         self._episode_totals = torch.zeros(3, dtype=torch.float64, device=device)
         self._copy_policy()
 
-    def collect(self) -> Rollout:
-        """Step every environment T times, the policy as it was handed over."""
-        return self._collector.collect()
-
     @torch.no_grad()
     def hand_over(self) -> None:
         """The rollout goes to who learns; the policy, before that, to who acts next."""
@@ -55,24 +49,9 @@ class LaggingCollector:
         """Of the episodes that ended in `rollout`."""
         return self._episode_totals
 
-    @property
-    def loops(self) -> Sequence[Any]:
-        return self._collector.loops
-
-    @property
-    def env_steps_under_way(self) -> int:
-        return self._collector.env_steps_under_way
-
-    @property
-    def details(self) -> Metrics:
-        return self._collector.details
-
-    def take_notices(self) -> Sequence[str]:
-        return self._collector.take_notices()
-
-    @property
-    def resumes_exactly(self) -> bool:
-        return self._collector.resumes_exactly
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the collector's."""
+        return getattr(self._collector, name)
 
     def state_dict(self) -> State:
         """Between iterations, when every rollout that was collected is learned from."""
@@ -82,9 +61,6 @@ class LaggingCollector:
     def load_state_dict(self, state: State) -> None:
         self._collector.load_state_dict(state)
         self._acting.load_state_dict(state["acting"])
-
-    def close(self) -> None:
-        self._collector.close()
 
 
 class OverlappingGraphs(Graphs):

@@ -1,4 +1,4 @@
-"""How much better than expected an action was."""
+"""Advantages: how much better than expected an action was, and normalised; explained variance."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ EPSILON = 1e-8
 
 
 def normalized(advantages: Tensor, among: Tensor | None = None) -> Tensor:
-    """Mean 0 and deviation 1, of the samples `among` where those are others; a single sample is
-    left as it is.
+    """Advantages minus the mean of `among`, divided by its standard deviation; by default `among`
+    are the advantages themselves. Unchanged if `among` has fewer than two samples.
     """
     among = advantages if among is None else among
     if among.numel() < 2:
@@ -59,5 +59,5 @@ def explained_variance(returns: Tensor, values: Tensor) -> Tensor:
 
 
 def explained(variance: Tensor, left: Tensor) -> Tensor:
-    """The fraction of a `variance` that is not `left`; NaN where it is 0."""
+    """1 - left / variance; NaN if the variance is 0."""
     return torch.where(variance > 0, 1 - left / variance, torch.nan)

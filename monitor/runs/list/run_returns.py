@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....shared.page.history import History
+from ....shared.runs.run_elsewhere import RunElsewhere
 from ....shared.runs.run_folder import Run
 from ....shared.runs.status import open_page
 from ...charts.charted_metrics import main_metric
@@ -14,7 +15,11 @@ NUM_RETURNS = 32
 
 
 def read_returns(run: Run) -> tuple[float, ...]:
-    """Returns from the run's page; empty if it has no main metric."""
+    """Returns from the run's page, or as the run's own machine reports them; empty if it has no
+    main metric.
+    """
+    if isinstance(run, RunElsewhere):
+        return tuple(run.report().get("returns", ()))
     try:
         reader = open_page(run)
     # A page is bytes that anyone may write, and the list shows all other runs.

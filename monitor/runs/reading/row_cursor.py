@@ -11,9 +11,9 @@ import numpy as np
 from ....shared import MetricsReader
 from ....shared.page.history import Integers
 from ....shared.page.row_ring import publish_of
+from ....shared.rows.row_batch import RowBatch, batch_of
 from ....shared.rows.row_blob import CHUNK_ROWS
 from ....shared.rows.row_file_reader import RowFileReader
-from ....shared.rows.rows import RowBatch, batch_of
 
 
 class MetricPlaces:

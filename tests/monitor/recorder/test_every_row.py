@@ -5,8 +5,8 @@ from __future__ import annotations
 from operant.monitor.recorder.every_row import RowDrain
 from operant.monitor.recorder.page_watch import PageWatch
 from operant.shared.processes.lock import RunLock
+from operant.shared.rows.row_batch import joined
 from operant.shared.rows.row_file_reader import RowFileReader
-from operant.shared.rows.rows import joined
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 

@@ -17,7 +17,7 @@ from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.page.layout import NEVER
 from operant.shared.page.resumed_page import Beginning
 from operant.shared.page.row_ring import RowRingReader, publish_of
-from operant.shared.rows.rows import batch_of
+from operant.shared.rows.row_batch import batch_of
 
 NAMES = [f"m{i}" for i in range(12)]
 

@@ -16,8 +16,8 @@ from operant.monitor.charts.x_axis import XWindow
 from operant.monitor.runs.reading.run_poller import RunPoller
 from operant.shared import Metric
 from operant.shared.processes.lock import RunLock
+from operant.shared.rows.row_batch import RowBatch
 from operant.shared.rows.row_file import RowFile
-from operant.shared.rows.rows import RowBatch
 from operant.shared.runs.session import RunSession
 
 
@@ -179,7 +179,7 @@ def test_an_axis_of_its_own_is_zoomed_into_and_pointed_at_along_with_the_others(
 
 
 @pytest.mark.parametrize(
-    "damage", ["UPDATE tail SET num_rows = num_rows + 1", "DELETE FROM metrics"]
+    "damage", ["UPDATE rows SET num_rows = num_rows + 1", "DELETE FROM metrics"]
 )
 def test_a_file_that_does_not_fit_together_ends_in_a_view(make_session, damage):
     session = make_session()

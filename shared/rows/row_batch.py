@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..page.history import Floats, Integers
 from ..page.layout import NEVER, NEVER_BITS, VALUES_OFFSET
 
-_NEVER = np.frombuffer(NEVER, np.float64)[0]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+NEVER_WRITTEN = np.frombuffer(NEVER, np.float64)[0]
 HEADS = 6
 PUBLISH, WALL_NS, ELAPSED_NS, ITERATION, ENV_STEPS, SPAN = range(HEADS)
 
@@ -21,7 +23,7 @@ class RowBatch:
     """Rows one after the other.
 
     `heads` [6, R] holds their publish, wall and elapsed nanoseconds, iteration, env steps, and how
-    many publishes each stands for: 1, or more where only a mean is left of them. `places` [C] are
+    many rows each stands for: 1, or 8, 64, ... in a level of folded rows. `places` [C] are
     the metrics that any of them wrote and `values` [C, R] what they wrote, the NaN of
     `layout.NEVER_BITS` for nothing.
     """
@@ -48,6 +50,9 @@ class RowBatch:
         return RowBatch(self.heads[:, rows], self.places, self.values[:, rows])
 
 
+NO_ROWS = RowBatch(np.zeros((HEADS, 0), np.int64), np.zeros(0, np.int64), np.zeros((0, 0)))
+
+
 def batch_of(records: Sequence[bytes]) -> RowBatch:
     """The rows of whole records of a page's ring, at least one."""
     words = np.frombuffer(b"".join(record[:VALUES_OFFSET] for record in records), np.int64)
@@ -55,7 +60,7 @@ def batch_of(records: Sequence[bytes]) -> RowBatch:
     counts, num_places = found[:, 1] >> 32, found[:, 7]
     heads = np.ones((HEADS, len(records)), np.int64)
     heads[:SPAN] = found[:, 2:7].T
-    rows = np.full((len(records), int(counts.max(initial=0))), _NEVER)
+    rows = np.full((len(records), int(counts.max(initial=0))), NEVER_WRITTEN)
     # Rows of one shape at a time: most runs have few.
     shapes = np.stack([counts, num_places])
     for count, places in np.unique(shapes, axis=1).T.tolist():
@@ -65,8 +70,7 @@ def batch_of(records: Sequence[bytes]) -> RowBatch:
             _take_sparse(rows, chosen, data, places)
         else:
             rows[chosen, :count] = np.frombuffer(data, np.float64).reshape(len(chosen), count)
-    is_written = (rows.view(np.uint64) != NEVER_BITS).any(axis=0)
-    columns = np.flatnonzero(is_written)
+    columns = np.flatnonzero(is_written(rows).any(axis=0))
     return RowBatch(heads, columns, np.ascontiguousarray(rows[:, columns].T))
 
 
@@ -80,13 +84,22 @@ def _take_sparse(rows: Floats, chosen: Integers, data: bytes, num_places: int) -
         rows[chosen[:, None], places] = values
 
 
+def is_written(values: Floats) -> NDArray[np.bool_]:
+    """Which of `values` [C, R] a publish wrote: NaN counts, `layout.NEVER_BITS` does not [C, R]."""
+    written: NDArray[np.bool_] = np.ascontiguousarray(values).view(np.uint64) != NEVER_BITS
+    return written
+
+
 def joined(batches: Sequence[RowBatch]) -> RowBatch:
-    """One after the other, with the metrics of all of them."""
+    """One after the other, with the metrics of all of them; no rows where there are no batches."""
+    batches = [batch for batch in batches if len(batch)]
+    if not batches:
+        return NO_ROWS
     if len(batches) == 1:
         return batches[0]
     places = np.unique(np.concatenate([batch.places for batch in batches]))
     num_rows = sum(map(len, batches))
-    values = np.full((len(places), num_rows), _NEVER)
+    values = np.full((len(places), num_rows), NEVER_WRITTEN)
     begin = 0
     for batch in batches:
         columns = np.searchsorted(places, batch.places)
