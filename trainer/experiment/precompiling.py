@@ -20,8 +20,7 @@ from functools import partial
 from typing import Any
 
 from ...shared.processes.python_program import python_program
-from ..algorithms.compiled_ppo.advantages import gae_loop
-from ..algorithms.compiled_ppo.learning import CompiledUpdate, compile_learn
+from ..algorithms.compiled_ppo.learning import CompiledUpdate, compile_learn, gae_loop
 from ..algorithms.ppo import PPO
 from ..config import TrainConfig
 from ..config.from_values import make_config
