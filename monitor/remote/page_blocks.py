@@ -12,7 +12,6 @@ import tempfile
 import zlib
 
 from ...shared.errors import PageError
-from ...shared.page.layout import Layout
 from ...shared.page.reader import MetricsReader
 from .frames import StreamError
 
@@ -35,7 +34,7 @@ class PageBlocks:
         """The changed blocks, compressed, each behind its number, lowest first. `is_complete` is
         False where there are more of them than a frame takes. Raises PageError.
         """
-        page_bytes = _bytes_sent(reader.header.layout)
+        page_bytes = reader.header.layout.page_bytes
         pieces: list[bytes] = []
         num_bytes = 0
         for start in range(0, page_bytes, BLOCK_BYTES * _BLOCKS_AT_ONCE):
@@ -53,14 +52,6 @@ class PageBlocks:
                 self._sent[number] = block
         self.is_complete = True
         return b"".join(pieces)
-
-
-def _bytes_sent(layout: Layout) -> int:
-    """The ring of rows, the last section, stays at home: it waits for the run's own recorder."""
-    rows = layout["ROWS"]
-    if rows.offset + rows.size_bytes >= layout.page_bytes:
-        return rows.offset // BLOCK_BYTES * BLOCK_BYTES + BLOCK_BYTES
-    return layout.page_bytes
 
 
 class PageMirror:

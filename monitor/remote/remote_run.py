@@ -9,6 +9,7 @@ from typing import Any
 
 from ...shared.errors import PageError
 from ...shared.page.reader import MetricsReader
+from ...shared.rows.curves import Curves
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import RunStatus, speed_at, with_numbers
 from ...shared.text.harmless import one_line
@@ -40,6 +41,7 @@ class RemoteRun:
         self._connection: Connection | None = None
         self._mirror: PageMirror | None = None
         self._reader: MetricsReader | None = None
+        self._curves: Curves | None = None
         self._identity: object = None
         self._view = RunView(known or RunStatus(str(name), "running"), is_page_expected=bool(known))
         self._seen_s = time.monotonic()
@@ -154,7 +156,8 @@ class RemoteRun:
         try:
             self._reader = self._reader or self._mirror.open()
             status = _same_publish(status, self._reader)
-            return view_of(self._reader, status, before)
+            self._curves = self._curves or Curves(None, self._reader)
+            return view_of(self._reader, self._curves, status, before)
         except PageError as error:
             message = status.message or f"{self.name.host}: {one_line(str(error), 200)}"
             return replace(before or RunView(status), status=replace(status, message=message))
@@ -164,7 +167,7 @@ class RemoteRun:
             self._reader.detach()
         if self._mirror:
             self._mirror.close()
-        self._reader = self._mirror = self._identity = None
+        self._reader = self._mirror = self._identity = self._curves = None
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None

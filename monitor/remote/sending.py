@@ -58,7 +58,7 @@ class _Sender:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._poller = RunPoller(run, reads_rows=False)
+        self._poller = RunPoller(run)
         self._identity: PageIdentity | None = None
         self._blocks = PageBlocks()
         self._sampled_s = float("-inf")
