@@ -24,10 +24,10 @@ if TYPE_CHECKING:
         UsageError,
     )
     from .page.events import Event
-    from .page.history import History, Series
     from .page.reader import MetricsReader, Snapshot
     from .page.schema import Metric
     from .page.writer import MetricsWriter
+    from .rows.history import History, Series
     from .runs.outcome import Outcome
 
 # Where each public name lives. They are imported at their first use: `operant --help` needs none.
@@ -35,7 +35,7 @@ _HOMES = {
     "CheckpointError": "errors",
     "ConfigError": "errors",
     "Event": "page.events",
-    "History": "page.history",
+    "History": "rows.history",
     "Metric": "page.schema",
     "MetricsReader": "page.reader",
     "MetricsWriter": "page.writer",
@@ -46,7 +46,7 @@ _HOMES = {
     "PageError": "errors",
     "RunFolderError": "errors",
     "RunNotFoundError": "errors",
-    "Series": "page.history",
+    "Series": "rows.history",
     "Snapshot": "page.reader",
     "UsageError": "errors",
 }

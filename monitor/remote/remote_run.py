@@ -74,7 +74,7 @@ class RemoteRun:
             raise StreamError(f"{self.name.host} streams other runs")
         self.run: Run = run
         self._elsewhere = run
-        self._poller = RunPoller(run, reads_rows=False)
+        self._poller = RunPoller(run)
 
 
 def _is_report(piece: Piece) -> bool:
