@@ -114,9 +114,8 @@ def candidates(config: TrainConfig, fixed: Collection[str]) -> Iterator[tuple[st
     """The empty settings, then numbers of environments with as many env steps in an iteration, each
     with the workers and groups that fit it. Keys that are `fixed` stay as configured.
     """
+    from ..trainer.envs.workers.dividing import AUTO, num_cores
     from ..trainer.envs.workers.dividing import candidates as divisions
-    from ..trainer.envs.workers.dividing import num_cores
-    from ..trainer.envs.workers.plan import AUTO
 
     yield ()
     has_workers = getattr(config, "workers", None) is not None

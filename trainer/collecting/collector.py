@@ -26,7 +26,7 @@ from ..spaces import obs_type
 from .obs_bounds import ObsBounds
 
 if TYPE_CHECKING:
-    from ..envs import AnyEnvs
+    from ..envs.hosts import AnyEnvs
 
 
 ROWS_AT_ONCE = 512  # of whose actions a thread chooses

@@ -27,8 +27,10 @@ from ..config.files import preset_hint
 from ..config.metrics import metrics_of, rank_metrics
 from ..distributed.place import Place
 from ..envs.env_warnings import env_warnings
+from ..envs.hosts import describe
 from ..envs.names import GYMNASIUM_PREFIX
-from ..experiment.plan import RankLayout, plan, this_machine
+from ..experiment.plan import plan, this_machine
+from ..experiment.traits import RankLayout
 from ..machine.main_memory import keep_freed_memory
 from .callbacks import EXITS, Callbacks, callbacks_of
 from .signals import Received, say
@@ -87,13 +89,13 @@ def run_training(
     session.metrics.on_phase = report_phase
     session.metrics.on_event = _print_event
     stop_signals.end_at_once = partial(_end_at_once, run, session)
-    sources = sources_in(run.manifest())
+    sources, facts = sources_in(run.manifest()), config.facts()
     if sources and resume_publish is None:
         env = config.env.removeprefix(GYMNASIUM_PREFIX)
         session.metrics.event("info", started_in_words(config.algorithm, env, sources))
         if hint := preset_hint(config, sources):
             session.metrics.event("info", hint)
-    for warning in (*config.algorithm_section.warnings(config), *env_warnings(config)):
+    for warning in (*config.algorithm_section.warnings(facts), *env_warnings(facts, config.seed)):
         session.metrics.event("warning", warning)
     try:
         from ..experiment.checkpoints import latest_checkpoint  # torch takes a second to import
@@ -101,7 +103,7 @@ def run_training(
         from .loop import train
 
         layout = RankLayout(place.world_size) if place else None
-        planned = plan(config, this_machine(), layout)
+        planned = plan(config, describe(config), this_machine(), layout)
         started = {"device": device_name(planned.device), "stepped_by": planned.host}
         with contextlib.suppress(OSError):  # a full disk is no reason not to train
             run.write_manifest({**run.manifest(), **started})

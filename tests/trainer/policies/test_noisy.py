@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.policies.heads import CategoricalHead, QuantileHead
 from operant.trainer.policies.noisy import NoisyLinear, shaped
 from operant.trainer.policies.q_network import QPolicy
