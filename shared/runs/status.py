@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from ..processes.lock import LAUNCHER, TRAINER, Holder, is_held, lock_holder
 from ..text.harmless import one_line
 from .outcome import Outcome
 from .owners import opened_folder, owners_of
+from .run_elsewhere import RunElsewhere
 from .run_folder import PULLED_FROM, Run
 
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed", "ended"]
@@ -74,6 +76,20 @@ class RunStatus:
         return fields
 
 
+@dataclass(frozen=True)
+class RunReport:
+    """What the machine of a `RunElsewhere` says about it, beside the run's files. `received_ns` is
+    when it came, by this machine's monotonic clock; `returns` are the main metric over the run.
+    """
+
+    status: RunStatus
+    is_page_expected: bool = True
+    is_recorded: bool = True
+    num_media: int = 0
+    returns: tuple[float, ...] = ()
+    received_ns: int = 0
+
+
 def json_value(value: Any) -> Any:
     """`value` with what JSON has no number for as None."""
     if isinstance(value, dict):
@@ -114,7 +130,7 @@ def open_page(run: Run) -> MetricsReader:
             if first_error is None and os.path.lexists(path):
                 first_error = error
             continue
-        if reader.header.run_id == run.id[:64]:
+        if reader.header.run_id == run.id_in_page:
             return reader
         reader.detach()
         first_error = first_error or PageError(f"{path} is the page of another run")
@@ -154,6 +170,8 @@ def status_in_list(run: Run) -> RunStatus:
 
 def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> RunStatus:
     """The status of a run whose page `reader` has open; None, with why, when it has no page."""
+    if isinstance(run, RunElsewhere):
+        return _reported_status(run, reader)
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
     own, launcher = (lock_holder(run.lock_path, byte) for byte in (TRAINER, LAUNCHER))
@@ -176,6 +194,21 @@ def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> R
     except PageError as error:
         state = "running" if alive else "crashed"
         return RunStatus(run.id, state, message=str(error))
+
+
+def _reported_status(run: RunElsewhere, reader: MetricsReader | None) -> RunStatus:
+    """The status that the run's own machine reported last, with the age that it has by now and the
+    numbers of the mirrored page.
+    """
+    report = run.report()
+    if not report:
+        return RunStatus(run.id, "running", message=f"connecting to {run.host}")
+    status = RunStatus(**{**report["status"], "run": run.id})
+    if status.age_s is not None:
+        passed_s = (time.monotonic_ns() - report["received_ns"]) / 1e9
+        status = replace(status, age_s=status.age_s + passed_s)
+    snapshot = reader.read() if reader else None
+    return with_numbers(status, snapshot, status.env_steps_per_s) if snapshot else status
 
 
 def holder_of(run: Run) -> Holder | None:
