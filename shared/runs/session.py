@@ -15,7 +15,6 @@ import numpy as np
 
 from ..console.capture import start_console
 from ..errors import PageError
-from ..page.layout import ROWS_BYTES
 from ..page.page_place import page_path
 from ..page.reader import MetricsReader
 from ..page.row_ring import publish_of
@@ -51,7 +50,6 @@ class RunSession:
         *,
         publish_interval_s: float,
         max_metrics: int = DEFAULT_MAX_METRICS,
-        rows_bytes: int = ROWS_BYTES,
         ends_with_process: bool = False,
         continue_from: int | None = None,
         recorder: RecorderSettings | None = _DEFAULT_RECORDER,
@@ -85,7 +83,6 @@ class RunSession:
                 publish_interval_s=publish_interval_s,
                 max_metrics=max_metrics,
                 beginning=beginning,
-                rows_bytes=rows_bytes,
                 folder=run.folder,
                 clock=clock,
             )
@@ -184,7 +181,7 @@ class RunSession:
 
 
 def _beginning(run: Run, publish: int) -> Beginning | None:
-    """How far the run was at `publish`, by the copy of its last page or by what a crash left,
+    """How far the run was at `publish`, by the copy of its last page or by the page of a crash,
     whichever knows more.
     """
     paths = (run.page_copy_path, page_path(run))
