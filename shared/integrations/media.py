@@ -288,12 +288,8 @@ def file_bytes(path: Any) -> bytes:
 
 
 def _cells(row: Any) -> list[Any]:
-    return list(row) if isinstance(row, Sequence) and not isinstance(row, str) else _listed(row)
-
-
-def _listed(row: Any) -> list[Any]:
-    listed = row.tolist() if hasattr(row, "tolist") else row
-    return list(listed) if isinstance(listed, list | tuple) else [listed]
+    row = row.tolist() if hasattr(row, "tolist") else row
+    return list(row) if isinstance(row, Sequence) and not isinstance(row, str) else [row]
 
 
 def _cell(name: str, cell: Any, write_file: WriteFile) -> Any:

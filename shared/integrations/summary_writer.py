@@ -22,41 +22,6 @@ from .process_end import ending_of
 from .tensorboard_events import EventRecorder
 
 
-class FileWriter:
-    """Logs TensorBoard's event and summary messages into a run."""
-
-    def __init__(self, run: LoggedRun, log_dir: str) -> None:
-        self._run, self._log_dir = run, log_dir
-        self._recorder = EventRecorder(run)
-        self.event_writer = self
-
-    def add_event(self, event: Any, step: Any = None, walltime: Any = None) -> None:
-        self.add_summary(event.summary, event.step if step is None else step)
-
-    def add_summary(self, summary: Any, global_step: Any = None, walltime: Any = None) -> None:
-        try:
-            event = SimpleNamespace(summary=summary, step=global_step or 0)
-            self._recorder.record(self._log_dir, event)
-        except Exception as error:  # whatever a foreign object raises
-            self._run.warn_once("summary", f"cannot record a summary: {error}")
-
-    def add_graph(self, *_: Any, **__: Any) -> None:
-        """Accepted without effect."""
-
-    add_onnx_graph = add_run_metadata = add_graph
-
-    def get_logdir(self) -> str:
-        return self._log_dir
-
-    def flush(self) -> None:
-        self._run.flush()
-
-    close = flush
-
-    def reopen(self) -> None:
-        """Accepted without effect: the writer is not closed before its run."""
-
-
 @never_raising
 class SummaryWriter:
     """Publishes scalars, histograms as quantiles and texts as events, and writes images and videos
@@ -91,13 +56,23 @@ class SummaryWriter:
         if purge_step:
             why = "a run that goes on keeps its rows" if self.run.resumed else "the run is new"
             self.run.warn_once("purge_step", f"purge_step = {purge_step} has no effect: {why}")
-        self.file_writer = FileWriter(self.run, self.log_dir)
-        self.all_writers = {self.log_dir: self.file_writer}
+        self.file_writer = self.event_writer = self
+        self.all_writers = {self.log_dir: self}
+        self._recorder = EventRecorder(self.run)
         self._made_folders = _made_folders(self.log_dir)
         atexit.register(self._remove_empty_folders)
 
-    def _get_file_writer(self) -> FileWriter:
-        return self.file_writer
+    def _get_file_writer(self) -> SummaryWriter:
+        return self
+
+    def add_event(self, event: Any, step: Any = None, walltime: Any = None) -> None:
+        """Log an event of TensorBoard's classes."""
+        self.add_summary(event.summary, event.step if step is None else step)
+
+    def add_summary(self, summary: Any, global_step: Any = None, walltime: Any = None) -> None:
+        """Log a summary of TensorBoard's classes."""
+        event = SimpleNamespace(summary=summary, step=global_step or 0)
+        self._recorder.record(self.log_dir, event)
 
     @property
     def logdir(self) -> str:

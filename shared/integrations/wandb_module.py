@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from ..errors import OperantError
+from ..runs.provenance import version_of
 from .accepted import stand_in
 from .artifacts import Artifact
 from .logged_run import AlertLevel
@@ -42,7 +42,7 @@ SUBMODULES = frozenset(
 def attribute(name: str, module: str = "operant") -> Any:
     """`module.name`, for operant or a submodule of wandb's such as `operant.errors`."""
     if name == "__version__":
-        return version()
+        return version_of("operant-rl") or "0"
     if name in _NAMES:
         return _NAMES[name]
     if name.endswith("Error"):  # scripts catch errors of wandb by name
@@ -50,14 +50,6 @@ def attribute(name: str, module: str = "operant") -> Any:
     if name in SUBMODULES and module == "operant":
         return importlib.import_module(f"operant.{name}")
     return stand_in(module, name, importlib.import_module("operant").__all__)
-
-
-def version() -> str:
-    """The version of operant."""
-    try:
-        return importlib.metadata.version("operant-rl")
-    except importlib.metadata.PackageNotFoundError:
-        return "0"
 
 
 def submodule_spec(fullname: str) -> ModuleSpec | None:

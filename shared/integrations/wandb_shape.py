@@ -67,18 +67,20 @@ class BeforeInit:
 
 if TYPE_CHECKING:
     run: LoggedRun | None
+    config: Any
+    summary: Any
 
 
 def __getattr__(name: str) -> Any:
-    """`run` is the run of this process while it is open, else None."""
+    """`run` is the run of this process while it is open, else None; `config` and `summary` are
+    those of the run of this process.
+    """
     if name == "run":
         return open_run()
+    if name in ("config", "summary"):
+        begun = current_run.current
+        return getattr(begun, name) if begun else BeforeInit(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-# The configuration and summary of the run of this process, as `import operant as wandb` has them.
-config: Any = BeforeInit("config")
-summary: Any = BeforeInit("summary")
 
 
 def init(
@@ -143,7 +145,7 @@ def init(
             console=_keeps_console(console, accepted.get("settings")),
         )
         begun = disabled_run(options) if _is_disabled(mode) else begin_run(options)
-        _make_current(begun)
+        set_current_run(begun)
     if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
         from .tensorboard_events import follow
 
@@ -219,12 +221,6 @@ def _resume(resume: bool | str | None) -> str | None:
     if isinstance(resume, str):
         return "allow" if resume == "auto" else resume
     return "allow" if resume else None
-
-
-def _make_current(begun: LoggedRun) -> None:
-    global config, summary
-    set_current_run(begun)
-    config, summary = begun.config, begun.summary
 
 
 def method_of_run(method: str) -> Callable[..., Any]:

@@ -38,7 +38,7 @@ def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
         "git_commit": _git_commit(time.monotonic() + GIT_WAIT_S).text or None,
         "versions": {
             "python": platform.python_version(),
-            **{name: version for name in versions_of if (version := _version(name))},
+            **{name: version for name in versions_of if (version := version_of(name))},
         },
     }
 
@@ -53,7 +53,8 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def _version(distribution: str) -> str | None:
+def version_of(distribution: str) -> str | None:
+    """The version of an installed distribution, else None."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:

@@ -20,8 +20,6 @@ from operant.shared.runs.status import RunStatus, open_page, read_status
 def _no_current_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every test begins without a run, and leaves none open."""
     monkeypatch.setattr(current_run, "current", None)
-    for name in ("config", "summary"):
-        monkeypatch.setattr(wandb_shape, name, getattr(wandb_shape, name))
     yield
     wandb_shape.finish()
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import operant
-from operant.shared.integrations import current_run, wandb_shape
+from operant.shared.integrations import current_run
 from operant.shared.runs.find_runs import latest_run
 from operant.shared.runs.provenance import provenance
 from operant.shared.text.masking import masked, masked_arguments, masked_text, secret_values
@@ -87,8 +87,6 @@ def test_a_command_line_keeps_all_but_its_secrets(monkeypatch):
 
 def test_nothing_secret_of_a_loop_is_in_run_toml_and_the_loop_has_its_own(monkeypatch):
     monkeypatch.setattr(current_run, "current", None)
-    for name in ("config", "summary"):
-        monkeypatch.setattr(wandb_shape, name, getattr(wandb_shape, name))
     monkeypatch.setattr(sys, "argv", ["train.py", "--password", "XXX"])
     run = operant.init(config={"api_key": "XXX", "lr": 0.1})
     run.config["password"] = "XXX"
