@@ -10,7 +10,7 @@ SIDES := api commands monitor shared trainer
 IN_PARALLEL := --numprocesses 2 --max-worker-restart 0 --dist loadfile --durations 20
 
 .DEFAULT_GOAL := train
-.PHONY: train test test-slow test-all coverage compile torture deaths rows rank-faults configs draws grid-oracle check size gpu-rehearsal gpu-conformance device-table kernel-table reference pictures docs docs-check notebooks bench first-contact learn soak zoo clean
+.PHONY: train test test-slow test-all coverage compile torture deaths rows rank-faults configs draws grid-oracle check size mutations gpu-rehearsal gpu-conformance device-table kernel-table reference pictures docs docs-check notebooks bench first-contact learn soak zoo clean
 
 train: $(VENV)/installed
 	$(BIN)/operant train --monitor
@@ -87,6 +87,10 @@ check: $(VENV)/installed-dev
 # Lines of code by folder; fails over the ceilings of pyproject.toml. SINCE=COMMIT shows the change.
 size:
 	$(PYTHON) tools/size.py $(SINCE)
+
+# Plants known faults one by one and says which of them the tests notice; in a checkout of its own.
+mutations: $(VENV)/installed-dev
+	$(BIN)/python tools/mutations.py
 
 # The tests of the GPU path on emulated GPUs, in an environment of their own that is kept in
 # ~/.cache/operant-gpu-rehearsal (6 GB). SHORT=1 leaves out what takes long, TESTS=... names some.
