@@ -28,7 +28,7 @@ def install_command(extra: str) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """What the installer wrote of the folder or file that it installed (PEP 610)."""
+    """The installer's record of the folder or file that it installed (PEP 610)."""
     from importlib.metadata import PackageNotFoundError, distribution  # slow to import
 
     try:

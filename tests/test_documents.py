@@ -210,7 +210,8 @@ def test_no_exception_is_left_that_nothing_needs():
 LEANING_WORDS = {"Of", "As", "What", "Those", "Likewise"}
 # Folders and files whose docstrings are still to be mended: remove a line when its room is done.
 NOT_YET_MENDED = (
-    "commands/", "examples/", "monitor/", "shared/", "tests/", "tools/",
+    "commands/", "examples/", "monitor/", "shared/page/", "shared/rows/",
+    "shared/runs/sweep_table.py", "tests/",
     "trainer/algorithms/", "trainer/collecting/", "trainer/config/", "trainer/distributed/",
     "trainer/envs/", "trainer/experiment/", "trainer/jit/", "trainer/machine/", "trainer/memory/",
     "trainer/playing/", "trainer/policies/", "trainer/returns/", "trainer/running/",

@@ -113,7 +113,7 @@ def spoken(arguments: list[str]) -> tuple[int, str]:
 
 
 def problem_of(code: int, said: str, runs: list[Run], told: set[str]) -> str:
-    """What is wrong with how a configuration ended; empty where nothing is."""
+    """The problem with the end of a configuration's run; empty if there is none."""
     if code not in (0, 1, 2) or "Traceback" in said:
         return f"exit code {code}: {said.strip()}"
     lines = said.strip().splitlines()
@@ -135,7 +135,7 @@ def _names(line: str, key: str) -> bool:
 
 
 def problem_of_run(runs: list[Run]) -> str:
-    """What is wrong with a run that says that it is finished."""
+    """The problem with a run that reports that it has finished."""
     if len(runs) != 1:
         return f"it left {len(runs)} runs"
     try:
@@ -255,7 +255,7 @@ def _stop(child: int, place: Path) -> str:
 
 
 def files_in(folder: Path) -> dict[str, str]:
-    """What tinyphysics cannot do without."""
+    """The files that tinyphysics needs."""
     model = write_model(folder / "model.onnx")
     routes = write_routes(folder / "routes", 6)
     return {"tinyphysics.model": str(model), "tinyphysics.routes": str(routes)}

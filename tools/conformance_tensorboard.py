@@ -1,4 +1,4 @@
-"""What training scripts do with TensorBoard's SummaryWriter, one small piece each.
+"""Uses of TensorBoard's SummaryWriter in training scripts, as small pieces of code.
 
 A piece finds `SummaryWriter`, a `writer` into `tmp`, a folder, and `np`; see conformance_wandb.
 """

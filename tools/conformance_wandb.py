@@ -1,4 +1,4 @@
-"""What training scripts do with wandb, one small piece each: facts for the conformance table.
+"""Uses of wandb in training scripts, as small pieces of code for the conformance table.
 
 A piece finds `wandb`, a `run` that has begun (unless it says `begins`), `np` and `tmp`, a folder.
 `kept` is what must be true afterwards of what operant keeps; without it, nothing is kept.

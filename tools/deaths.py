@@ -115,7 +115,7 @@ def is_finished(run: Run) -> bool:
 
 
 def check_files(run: Run) -> None:
-    """What the recorder of a killed process must have left."""
+    """Check the files that the recorder of a killed process must have left."""
     pages = Path(os.environ["OPERANT_PAGES"])
     assert not list(pages.glob(f"*{run.id}*")), "its page is still on memory"
     texts = event_texts(run)

@@ -1,4 +1,4 @@
-"""What an iteration does to a GPU's memory, without any arithmetic.
+"""Counts the memory of an iteration on a GPU, without any arithmetic.
 
     make device-table
 
@@ -73,7 +73,7 @@ class Seen:
 
     @property
     def in_all(self) -> int:
-        """What was allocated once graphs are captured: each keeps the memory that it works in."""
+        """The bytes allocated once graphs are captured: a graph keeps its working memory."""
         return self.kept + sum(self.peaks.values())
 
 
@@ -215,7 +215,7 @@ def copied(tensor: Any, memo: dict[int, Any]) -> Tensor:
 
 
 def host_array(tensor: Tensor) -> Any:
-    """What a part that is being built looks up on the processor: its numbers do not matter."""
+    """An array that a part under construction reads on the processor: its numbers do not matter."""
     return np.zeros(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
 
 
@@ -277,7 +277,7 @@ def allocated(config: TrainConfig, capture: bool) -> tuple[int, dict[str, int], 
 
 
 def graph_pools() -> dict[Any, int]:
-    """What PyTorch's allocator keeps for captured graphs, by pool."""
+    """The bytes that PyTorch's allocator keeps for captured graphs, by pool."""
     pools: Counter[Any] = Counter()
     for segment in torch.cuda.memory_snapshot():
         pools[tuple(segment["segment_pool_id"])] += segment["total_size"]
@@ -288,8 +288,8 @@ CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "crossq", "ac_iqn")
 
 
 def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:
-    """What the table has a row of, and what makes its configuration with more settings: presets,
-    with the overlays that change them, and every algorithm at the sizes of a large run.
+    """The rows of the table, with functions that make their configurations with more settings:
+    presets, with the overlays that change them, and every algorithm at the sizes of a large run.
     """
     for preset in preset_names():
         env = tomllib.loads((PRESET_FOLDER / f"{preset}.toml").read_text())["env"]

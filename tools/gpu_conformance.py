@@ -429,7 +429,7 @@ def untried_keys() -> set[str]:
 
 
 def compared(case: Case) -> dict[str, float]:
-    """What differs between a run on the processor and a captured one on a GPU, by how much at most:
+    """The differences between a run on the processor and a captured one on a GPU, at most:
     nothing where they are equal bit for bit. Both are trained, evaluated and saved; then each
     goes on from the other's checkpoint.
     """
@@ -493,7 +493,7 @@ def summary(differences: Mapping[Case, Mapping[str, float]]) -> str:
 
 
 def table(differences: Mapping[Case, Mapping[str, float]]) -> str:
-    """What was compared and what differed, as Markdown."""
+    """The comparisons and the differences, as Markdown."""
     rows = "".join(
         f"| {case.place.algorithm} | {case.place.env} | {_in_words(case)} | {_worst(found)} |\n"
         for case, found in differences.items()

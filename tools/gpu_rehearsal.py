@@ -148,7 +148,7 @@ def why_not_installable(errors: str) -> str | None:
 
 
 def requirements() -> list[str]:
-    """What operant needs on a GPU, with another PyTorch, and what the tests need."""
+    """The packages that operant needs on a GPU, with another PyTorch, and those of the tests."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     own = [x for x in project["dependencies"] if not x.startswith("torch")]
     return [TORCH, *own, *project["optional-dependencies"]["cuda"], *EXTRAS]

@@ -31,7 +31,7 @@ WORTH_KNOWING = re.compile(r"^ *(ERROR|WARNING): (?!Location .* is ignored)")
 
 
 class Installing:
-    """What is said of one run of pip."""
+    """Reports the progress of one run of pip."""
 
     def __init__(self, packages_folder: Path) -> None:
         self._folder = packages_folder
@@ -81,7 +81,7 @@ class Installing:
 
 
 def lines_of(pip: subprocess.Popen[str], tick_s: float) -> Iterator[str | None]:
-    """What pip says, line by line; None whenever it says nothing for `tick_s`."""
+    """The lines that pip prints; None whenever it prints nothing for `tick_s`."""
     assert pip.stdout
     said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 

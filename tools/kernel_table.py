@@ -1,4 +1,4 @@
-"""What every kernel needs on GPUs of several compute capabilities, without a GPU.
+"""The resources of every kernel on GPUs of several compute capabilities, without a GPU.
 
     python tools/kernel_table.py
 
@@ -43,7 +43,7 @@ Launched = dict[Kernel, tuple[Any, ...]]  # the last arguments of each kernel
 
 @dataclass(frozen=True)
 class Needs:
-    """What one kernel needs on one kind of GPU, in bytes but for registers."""
+    """The resources of a kernel on one type of GPU, in bytes except for registers."""
 
     registers: int
     spilled: int
@@ -93,7 +93,7 @@ def _needs_on(ptx: str, capability: tuple[int, int]) -> Needs:
 
 
 def assembled(ptx: str, capability: tuple[int, int]) -> str:
-    """What ptxas says of a kernel. Raises nvJitLinkError."""
+    """The output of ptxas for a kernel. Raises nvJitLinkError."""
     from cuda.bindings import nvjitlink
 
     arch = "".join(map(str, capability))

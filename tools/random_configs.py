@@ -110,7 +110,7 @@ class Key:
 
 
 class Case(NamedTuple):
-    """What is given to `operant train`: a table of a file, or the name of a preset, and `--set`."""
+    """Arguments of `operant train`: a file's table, or the name of a preset, and `--set`."""
 
     number: int
     source: str | dict[str, Any]
@@ -178,7 +178,7 @@ def legal(key: Key, choose: random.Random) -> str:
 
 
 def _between(low: float, high: float, choose: random.Random) -> float:
-    """Of small ranges any number alike, of large ones any power."""
+    """A random number: uniform in a small range, log-uniform in a large one."""
     if high - low < 100 or low < 0:
         return choose.uniform(low, high)
     return min(high, max(low, 10 ** choose.uniform(-3, math.log10(high))))
@@ -214,7 +214,7 @@ def envs() -> tuple[str, ...]:
 
 
 def small_values(keys: list[Key], algorithm: str) -> dict[str, Any]:
-    """What of SMALL a configuration with these keys has."""
+    """The values of SMALL for a configuration with these keys."""
     names = {key.name for key in keys}
     return {
         name: value for key, value in SMALL.items()

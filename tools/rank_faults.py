@@ -49,7 +49,7 @@ SETTINGS = (
 
 
 class Fault(NamedTuple):
-    """What was done to which rank, how far the run was, and how long the others took to end."""
+    """A fault: its type, its rank, the progress of the run, and how long the others took to end."""
 
     kind: str
     rank: int

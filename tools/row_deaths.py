@@ -70,7 +70,7 @@ class Trainer:
     """One such process, and the file through which it says how far it is."""
 
     def __init__(self, num_rows: int, rows_per_s: float) -> None:
-        """As fast as it can without a `rows_per_s`."""
+        """Publish `rows_per_s` rows; without it, as fast as possible."""
         self._done = tempfile.NamedTemporaryFile()  # noqa: SIM115 - lives as long as the trainer
         self._done.write(bytes(16))
         self._done.flush()

@@ -78,7 +78,7 @@ class RunStatus:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What the machine of a `RunElsewhere` says about it, beside the run's files. `received_ns` is
+    """The report of the machine of a `RunElsewhere`, beside the run's files. `received_ns` is
     when it came, by this machine's monotonic clock; `returns` are the main metric over the run.
     """
 

@@ -1,4 +1,4 @@
-"""What a process and its children print goes where it went before, and into the run's console."""
+"""The output of a process and its children goes to the original output and to the console."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def terminal():
 
 
 def shown(fd: int, text: bytes) -> bytes:
-    """What a terminal got, up to `text`."""
+    """The output that a terminal received, up to `text`."""
     data = b""
     while text not in data:
         data += os.read(fd, 65536)

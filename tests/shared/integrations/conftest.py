@@ -25,7 +25,7 @@ def _no_current_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class Seen:
-    """What there is to see of the only run."""
+    """The only run, as other commands see it."""
 
     @property
     def run(self) -> Run:

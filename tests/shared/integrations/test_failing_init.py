@@ -62,7 +62,7 @@ def _found(name: str):
 
 
 def open_files() -> dict[str, str]:
-    """What this process has open, but for the listing itself."""
+    """The open files of this process, except the listing itself."""
     found = {}
     for entry in os.listdir("/proc/self/fd"):
         try:
@@ -73,7 +73,7 @@ def open_files() -> dict[str, str]:
 
 
 def newly_open(before: dict[str, str]) -> dict[str, str]:
-    """What has been opened since; what others left behind may have been closed meanwhile."""
+    """The files that were opened since `before`; others may have been closed."""
     return {fd: path for fd, path in open_files().items() if before.get(fd) != path}
 
 

@@ -1,4 +1,4 @@
-"""What is logged becomes rows, and nothing that is logged disturbs the loop."""
+"""Logged values become rows, and no value disturbs the loop."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def test_an_ended_run_that_somebody_keeps_holds_no_memory_of_its_page():
 
 
 def pages_held() -> set[str]:
-    """Of this process, by the kernel."""
+    """The pages that the kernel counts for this process."""
     return {line for line in Path("/proc/self/maps").read_text().splitlines() if ".page" in line}
 
 

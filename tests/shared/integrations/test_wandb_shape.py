@@ -308,7 +308,7 @@ def test_a_folder_of_ever_so_many_files_is_no_artifact(tmp_path, monkeypatch, ca
 
 @pytest.fixture
 def consoles(monkeypatch):
-    """What each `init` asks for: whether its run keeps the console."""
+    """Whether the runs of `init` keep the console, in order."""
     begin, asked = wandb_shape.begin_run, []
 
     def noted(options):

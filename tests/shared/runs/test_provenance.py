@@ -1,4 +1,4 @@
-"""What tells later how a run came to be, and what ranks compare before they learn together."""
+"""The record of how a run was started, and the digest that ranks compare before they train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write about a run is kept whole, and shown harmless, whatever stands in the file."""
+"""Notes are written completely, and shown without control characters, whatever the file holds."""
 
 from __future__ import annotations
 
