@@ -25,7 +25,7 @@ from ..page.schema import Metric
 from ..runs.session import RunSession, warn_on_stderr
 from ..text.plain_values import described, described_error, is_true, text_of
 from . import process_end
-from .accepted import Accepted, stand_in, unknown_keywords, warn_once
+from .accepted import Accepted, stand_in, unknown_keywords
 from .artifacts import Artifact, copy_file
 from .media import MediaWriter, Text
 from .media_folder import clean
@@ -225,10 +225,8 @@ class LoggedRun:
         """End the run; with an exit code other than 0 it has failed."""
         unknown_keywords("finish", unknown)
         number = number_of(exit_code)  # also one of numpy
-        if number is None or not math.isfinite(number):
-            self.end(ending_of(SystemExit(exit_code)))
-        else:
-            self.end(ending_of(SystemExit(int(number))))
+        code = exit_code if number is None or not math.isfinite(number) else int(number)
+        self.end(ending_of(SystemExit(code)))
 
     def end(self, ending: Ending) -> None:
         if not self.is_open:
@@ -285,7 +283,7 @@ class LoggedRun:
 
     def watch(self, *_: Any, **__: Any) -> None:
         """Accepted, without effect."""
-        warn_once("watch", "watch() is accepted and has no effect: gradients are not logged")
+        self.warn_once("watch", "watch() is accepted and has no effect: gradients are not logged")
 
     @never_raises(Artifact())
     def log_artifact(
@@ -317,7 +315,7 @@ class LoggedRun:
         paths = [os.path.abspath(path) for path in glob.glob(os.fspath(glob_str))]
         self._copy({os.path.basename(path): Path(path) for path in paths})
         if not paths:
-            warn_once(f"save {glob_str}", f"save(): no file matches '{glob_str}'")
+            self.warn_once(f"save {glob_str}", f"save(): no file matches '{glob_str}'")
         return paths
 
     def _copy(self, files: dict[str, Path]) -> None:
@@ -332,7 +330,7 @@ class LoggedRun:
                 errors.append(error)
         if errors:
             text = f"{len(errors)} of {len(files)} files are not kept: {errors[0]}"
-            warn_once(text, text)
+            self.warn_once(text, text)
 
     def __getattr__(self, name: str) -> Accepted:
         """Accept other attributes of wandb's runs, see `stand_in`."""
