@@ -78,17 +78,11 @@ def say_agent(state, env, obs, row, count, where, agent):
     own = agent_row(agent)
     say(obs, row, count, where, TAG, OF_AGENT)
     count += 1
-    ore, batteries = int32(state[own + ORE, env]), int32(state[own + BATTERIES, env])
-    hearts = int32(state[own + HEARTS, env])
-    if ore > 0:
-        say(obs, row, count, where, ORE_HELD, ore)
-        count += 1
-    if batteries > 0:
-        say(obs, row, count, where, BATTERY_HELD, batteries)
-        count += 1
-    if hearts > 0:
-        say(obs, row, count, where, HEARTS_HELD, hearts)
-        count += 1
+    for field, feature in ((ORE, ORE_HELD), (BATTERIES, BATTERY_HELD), (HEARTS, HEARTS_HELD)):
+        held = int32(state[own + field, env])
+        if held > 0:
+            say(obs, row, count, where, feature, held)
+            count += 1
     say(obs, row, count, where, GROUP, 0)
     say(obs, row, count + 1, where, AGENT_ID, agent)
     return min(count + 2, num_tokens)
