@@ -57,7 +57,8 @@ class CudaVectorEnv:
         self.num_rows = num_envs * spec.num_agents
         self.source = RandomSource.of(seed, stream, first_env)
         self.state = EnvState(*map(self._copy, EnvState.first(spec, num_envs, stream)))
-        self._first_fields: Any = self.state.fields.clone()
+        fields: Any = self.state.fields
+        self._first_fields = fields.clone()
         totals = np.zeros((3, self.num_rows))
         self.totals = EpisodeTotals(*map(self._copy, totals))
         self._kernels = make_kernels(spec)

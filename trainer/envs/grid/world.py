@@ -56,10 +56,6 @@ class World(NamedTuple):
             "state_size": map_row + self.height * self.width * self.has_map,
         }
 
-    @property
-    def obs_size(self) -> int:
-        return self.tokens * TOKEN_SIZE
-
 
 def bindings_of(world: World) -> dict[str, Any]:
     """The values of the names in `bindings.py`."""
@@ -112,7 +108,7 @@ def make_spec(section: GridConfig | None = None) -> GridSpec:
     return GridSpec(
         name=world.name,
         state_size=world.first_rows["state_size"],
-        obs_size=world.obs_size,
+        obs_size=world.tokens * TOKEN_SIZE,
         actions=Discrete(NUM_ACTIONS),
         max_episode_steps=world.ticks,
         reset=reset,

@@ -85,12 +85,6 @@ def has_ramping(env: str) -> bool:
     return bool(rules_of(game_of(env)).HAS_RAMPING)
 
 
-@cache
-def functions_of(game: str, has_minimal_actions: bool) -> Functions:
-    """The scalar functions of a game, which call compiled functions."""
-    return bound_functions(game, has_minimal_actions, compiled)
-
-
 def bound_functions(
     game: str,
     has_minimal_actions: bool,
@@ -132,7 +126,7 @@ def make_spec(env: str, section: MinAtarConfig | None = None) -> MinAtarSpec:
     """
     section = MinAtarConfig() if section is None else section
     game = game_of(env)
-    rules, functions = rules_of(game), functions_of(game, section.minimal_actions)
+    rules, functions = rules_of(game), bound_functions(game, section.minimal_actions, compiled)
     actions = rules.MINIMAL_ACTIONS if section.minimal_actions else ALL_ACTIONS
     obs_size = NUM_CELLS * len(rules.CHANNELS)
     suffix = "_minimal" if section.minimal_actions else ""

@@ -43,7 +43,7 @@ class Simulations:
 class Task(Protocol):
     """The rules of an environment: how episodes begin and end, observations and rewards."""
 
-    noise: float  # of initial positions and velocities
+    noise: float = 0.0  # of initial positions and velocities
     has_normal_velocities: bool = False  # initially, else uniform ones
     fields: ClassVar[tuple[str, ...]] = ()  # to bind, besides positions and velocities
 
