@@ -81,8 +81,8 @@ FOREIGN = {
     "OMP_WAIT_POLICY", "--max-restarts", "--node-rank", "--shm-size", "--snapshot-update",
     # classes that examples define, and files
     "SmoothDQN", "CHANGELOG",
-    # OPERANT_EVENT_ and HISTORY are followed by a field or a number, lunar_lander by a variant
-    "HISTORY1", "OPERANT_EVENT_KIND", "OPERANT_EVENT_TEXT", "lunar_lander_continuous",
+    # OPERANT_EVENT_ is followed by a field, lunar_lander by a variant
+    "OPERANT_EVENT_KIND", "OPERANT_EVENT_TEXT", "lunar_lander_continuous",
 }  # fmt: skip
 FILE_ENDINGS = ("csv", "gz", "json", "jsonl", "log", "md", "npz", "onnx", "parquet", "pt", "py",
                 "gif", "sqlite", "svg", "toml", "zip")  # fmt: skip

@@ -12,9 +12,9 @@ import numpy as np
 
 from operant.trainer.envs.grid.kinds import NUM_ACTIONS, REACH, SYMBOLS, TOKEN_SIZE
 from operant.trainer.envs.grid.layout import AGENT_SIZE, BATTERIES, CELL, HEARTS, ORE
-from operant.trainer.envs.grid.making import make_spec
 from operant.trainer.envs.grid.maps import Map, drawn
 from operant.trainer.envs.grid.section import GridConfig
+from operant.trainer.envs.grid.world import make_spec
 from operant.trainer.envs.mettagrid.section import MettaGridConfig
 from operant.trainer.envs.mettagrid.source import describe, make
 from operant.trainer.envs.vector import Transitions, VectorEnv

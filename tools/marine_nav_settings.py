@@ -21,14 +21,13 @@ from operant.trainer.envs.marine_nav.layout import (
     X,
     Y,
 )
-from operant.trainer.envs.marine_nav.making import make_spec
 from operant.trainer.envs.marine_nav.scenario import (
     SIX_SETTINGS,
     Scenario,
     write_scenarios,
 )
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
-from operant.trainer.envs.marine_nav.world import World
+from operant.trainer.envs.marine_nav.world import World, make_spec
 from operant.trainer.envs.vector import VectorEnv
 from operant.trainer.jit.streams import EVALUATION
 

@@ -21,14 +21,14 @@ AGENTS = "agents"
 class TorchRLEnv(EnvBase):  # type: ignore[misc]
     """One of operant's environments, `num_envs` at once, on the processor.
 
-    Where an episode ends its last observation is given, and the next `reset` of that environment
-    gives the first one of the episode that has begun by then. Episodes are a function of the seed
-    and the environment's number alone.
+    The step that ends an episode returns its last observation, and the next `reset` of that
+    environment the first observation of the next episode. Episodes depend on the seed and the
+    environment's number alone.
 
-    Where environments have several agents theirs are under "agents", with a dimension of agents:
-    observation, action, reward, `valid`, which is False in steps that an agent had no part in, and
-    `retired`, which is True where its own episode ended by more than a time limit. An
-    environment is done when that is over for all.
+    With several agents per environment, entries are under "agents", with a dimension of agents:
+    observation, action, reward, `valid`, which is False in steps without the agent, and `retired`,
+    which is True where the agent's episode terminated. An environment is done when the episodes of
+    all its agents have ended.
     """
 
     def __init__(self, spec: EnvSpec, num_envs: int, seed: int = 0) -> None:
@@ -37,30 +37,23 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]
         self._has_agents = spec.num_agents > 1
         self._rows = (num_envs, spec.num_agents) if self._has_agents else (num_envs,)
         self._set_seed(seed)
+        flag = Binary(shape=(*self._rows, 1), dtype=torch.bool)
+        flags = {"valid": flag, "retired": flag.clone()} if self._has_agents else {}
         obs = Unbounded((*self._rows, spec.obs_size), dtype=torch.float32)
-        reward, action = Unbounded((*self._rows, 1)), action_spec(spec.actions, self._rows)
-        if self._has_agents:
-            flags = {
-                name: Binary(shape=(*self._rows, 1), dtype=torch.bool)
-                for name in ("valid", "retired")
-            }
-            self.observation_spec = self._of_agents(observation=obs, **flags)
-            self.action_spec, self.reward_spec = (
-                self._of_agents(action=action),
-                self._of_agents(reward=reward),
-            )
-        else:
-            self.observation_spec = Composite(observation=obs, shape=self.batch_size)
-            self.action_spec, self.reward_spec = action, reward
+        self.observation_spec = self._by_row(observation=obs, **flags)
+        self.action_spec = self._by_row(action=action_spec(spec.actions, self._rows))
+        self.reward_spec = self._by_row(reward=Unbounded((*self._rows, 1)))
         flag = Binary(shape=(num_envs, 1), dtype=torch.bool)
         self.done_spec = Composite(
             done=flag, terminated=flag.clone(), truncated=flag.clone(), shape=self.batch_size
         )
 
-    def _of_agents(self, **specs: Any) -> Composite:
-        return Composite(
-            {AGENTS: Composite(specs, shape=torch.Size(self._rows))}, shape=self.batch_size
-        )
+    def _by_row(self, **specs: Any) -> Composite:
+        rows = Composite(specs, shape=torch.Size(self._rows))
+        return Composite({AGENTS: rows}, shape=self.batch_size) if self._has_agents else rows
+
+    def _key(self, name: str) -> Any:
+        return (AGENTS, name) if self._has_agents else name
 
     def _set_seed(self, seed: int | None) -> None:
         self._envs = VectorEnv(self._spec, self._num_envs, 0 if seed is None else seed)
@@ -82,20 +75,14 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
         envs, out, agents = self._envs, self._out, self._spec.num_agents
-        actions = tensordict.get((AGENTS, "action") if self._has_agents else "action")
+        actions = tensordict.get(self._key("action"))
         before = envs.state.episode.copy()
         envs.step(actions.reshape(envs.num_rows, *actions.shape[len(self._rows) :]).numpy(), out)
         self._fresh = envs.state.episode != before
         ended = np.repeat(self._fresh, agents)[:, None]
-        valid = out.valid if self._has_agents else np.ones_like(out.terminated)
-        last = (
-            np.where(out.valid[:, None] & ended, out.final_obs, 0.0)
-            if self._has_agents
-            else (out.final_obs)
-        )
-        given = self._given(np.where(ended, last, out.obs), valid, out.terminated)
-        reward = self._shaped(out.reward)
-        given.set((AGENTS, "reward") if self._has_agents else "reward", reward)
+        last = np.where(out.valid[:, None], out.final_obs, 0.0)
+        given = self._given(np.where(ended, last, out.obs), out.valid, out.terminated)
+        given.set(self._key("reward"), self._shaped(out.reward))
         truncated = out.truncated.reshape(self._num_envs, -1).any(1)
         flags = {
             "done": self._fresh,
@@ -108,23 +95,15 @@ class TorchRLEnv(EnvBase):  # type: ignore[misc]
 
     def _given(self, obs: Any, valid: Any, retired: Any) -> TensorDictBase:
         seen = torch.from_numpy(np.array(obs, np.float32)).view(*self._rows, -1)
-        values: dict[Any, Tensor] = {"observation": seen}
-        if self._has_agents:
-            values = {
-                (AGENTS, "observation"): seen,
-                (AGENTS, "valid"): self._shaped(valid),
-                (AGENTS, "retired"): self._shaped(retired),
-            }
-        given = TensorDict({}, self.batch_size)
-        for name, value in values.items():
-            given.set(name, value)
-        if self._has_agents:
-            given.get(AGENTS).batch_size = self._rows
-        return given
+        values = {"observation": seen}
+        if not self._has_agents:
+            return TensorDict(values, self.batch_size)
+        values |= {"valid": self._shaped(valid), "retired": self._shaped(retired)}
+        return TensorDict({AGENTS: TensorDict(values, self._rows)}, self.batch_size)
 
-    def _shaped(self, of_rows: Any) -> Tensor:
-        """A copy of what has a value for each row, with a last dimension of 1."""
-        return torch.from_numpy(of_rows.copy()).view(*self._rows, 1)
+    def _shaped(self, rows: Any) -> Tensor:
+        """A copy of an array [R], with a last dimension of 1."""
+        return torch.from_numpy(rows.copy()).view(*self._rows, 1)
 
 
 def action_spec(actions: ActionSpec, rows: tuple[int, ...]) -> Any:

@@ -1,7 +1,7 @@
-"""What loops over environments leave open: bound for each environment from its `EnvSpec`.
+"""The names that loops over environments leave open, bound from an `EnvSpec`.
 
 `state` is an `EnvState`, `totals` an `EpisodeTotals`, `out` the `Transitions` of one step, `source`
-a `RandomSource`. N are environments, R = N x num_agents the rows of their agents.
+a `RandomSource`. N is the number of environments, R = N x num_agents that of their agents' rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ..jit.templates import declared, unbound
 
 state_size: int = unbound("fields of an environment's state")
 obs_size: int = unbound("numbers in an observation")
-num_agents: int = unbound("agents of an environment, each with a row of its own")
+num_agents: int = unbound("agents of an environment, which have a row each")
 block_size: int = unbound("environments that one thread steps at a time")
 max_episode_steps: int = unbound("env steps after which an episode is truncated")
 
@@ -30,20 +30,20 @@ def env_step(fields, env, action):
 
 @declared
 def env_step_agents(fields, env, random, actions, reward, terminated, valid):
-    """`EnvSpec.step` of several agents: read their rows of `actions`, write those of the others,
-    [R] each; returns whether the episode is over. `random` as in `env_reset`.
+    """`EnvSpec.step` of several agents: read their rows of `actions` and write those of the other
+    arrays [R]; returns whether the episode is over. `random` is that of `env_reset`.
     """
 
 
 @declared
 def observe(fields, env, obs):
-    """`EnvSpec.observe`: write the observation of column `env` to obs[env] [D] float32, or those of
-    its agents to their rows.
+    """`EnvSpec.observe`: write the observation of column `env` to obs[env] [D] float32, or its
+    agents' observations to their rows.
     """
 
 
 @declared
 def step_range(start, stop, state, totals, source, actions, out):
     """Step environments `start` to `stop` with their `actions` [R, ...], and write their rows of
-    `out`; ended episodes begin anew in the same step.
+    `out`; ended episodes are reset in the same step.
     """

@@ -131,9 +131,9 @@ class Worlds(Host):
 
     def _world(self, env: str, *section: Any) -> EnvSpec:
         if env in MINATAR_ENV_NAMES:
-            made = import_module(".minatar.making", __package__).make_spec(env, *section)
+            made = import_module(".minatar.game", __package__).make_spec(env, *section)
         elif env in CONFIGURED_ENV_NAMES:
-            made = import_module(f".{env}.making", __package__).make_spec(*section)
+            made = import_module(f".{env}.world", __package__).make_spec(*section)
         else:
             made = import_module(f".{env}", __package__).SPEC
         return cast("EnvSpec", made)

@@ -1,4 +1,4 @@
-"""What a thread does for one environment on a GPU: a step, or many with its state in registers."""
+"""The work of one GPU thread for one environment: a step, or many with its state in registers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_kernels(spec: EnvSpec) -> Kernels:
 
 
 def env_bindings(spec: EnvSpec) -> dict[str, Any]:
-    """What the templates of `envs/stepping.py` and of this file leave open."""
+    """The values of the open names of `envs/stepping.py` and of this file."""
     return {
         **env_functions(spec),
         "step_range": step_range_of(spec),
@@ -90,7 +90,7 @@ def many_loop(size, arguments):
         step_one_many_times(env, (fields, counts, return_, obs), arguments)
 
 
-# Of one environment in memory of its own: `local` is (fields [state_size, 1], counts [2], return_
+# Local memory of one environment: `local` is (fields [state_size, 1], counts [2], return_
 # [1], obs [2, D]), where the second row of `obs` is for the state in which an episode ended.
 ELAPSED, EPISODE = range(2)
 NEXT, FINAL = range(2)
@@ -98,7 +98,7 @@ OBS = 3
 
 
 def load_state(env, local, state):
-    """Copy an environment's state to memory of its own."""
+    """Copy an environment's state to local memory."""
     fields, counts, return_, _ = local
     for field in range(state_size):
         fields[field, 0] = state.fields[field, env]
@@ -115,9 +115,7 @@ def store_state(env, local, state):
 
 
 def step_local(env, local, totals, source, action):
-    """One step as by `step_range`; observations go to `local`. Returns (reward, terminated,
-    truncated).
-    """
+    """The step of `step_range` on local memory. Returns (reward, terminated, truncated)."""
     fields, counts, return_, obs = local
     reward, terminated = env_step(fields, 0, action)
     counts[ELAPSED] += 1
@@ -139,7 +137,7 @@ def step_local(env, local, totals, source, action):
 
 
 def step_one_many_times(env, local, arguments):
-    """Steps with the state in registers from the first to the last."""
+    """Take many steps with the state in registers."""
     state, totals, source, actions, out = arguments
     load_state(env, local, state)
     for k in range(len(out.rewards)):

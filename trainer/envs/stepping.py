@@ -1,5 +1,5 @@
-"""One step of environments one after the other: for threads that have one environment each, as on a
-GPU, for environments with several agents, and what the loops over tiles must agree with.
+"""Steps of environments one after the other: for GPUs, where a thread has one environment, and for
+environments with several agents. The loops over tiles must agree with them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def compiled_functions(spec: EnvSpec) -> dict[str, Any]:
 
 
 def env_functions(spec: EnvSpec) -> dict[str, Any]:
-    """What the loops of this file leave open."""
+    """The values of the open names of this file's loops."""
     return {
         "env_reset": spec.reset,
         "env_step" if spec.num_agents == 1 else "env_step_agents": spec.step,
@@ -64,7 +64,7 @@ def begin_episode(env, state, source, obs):
 
 
 def step_range(start, stop, state, totals, source, actions, out):
-    """Step environments `start` to `stop` one by one, as `tiles.py` does many at once."""
+    """Step environments `start` to `stop` one by one."""
     for env in range(start, stop):
         reward, terminated = env_step(state.fields, env, actions[env])
         state.elapsed[env] += 1
@@ -86,11 +86,11 @@ def step_range(start, stop, state, totals, source, actions, out):
 
 
 def step_range_of_agents(start, stop, state, totals, source, actions, out):
-    """Step environments `start` to `stop`, all agents of each at once.
+    """Step environments `start` to `stop` with several agents.
 
-    An agent's episode ends when it terminates, and its rows are not valid from then until the
-    environment begins its next episode. When that is over, or at the time limit, the episodes of
-    all that are left are truncated.
+    An agent's episode ends when it terminates; its rows are then invalid until the environment
+    begins its next episode. When the environment's episode is over, or at the time limit, the
+    episodes of the remaining agents are truncated.
     """
     for env in range(start, stop):
         random = (source.first_env + env, state.episode[env], source.seed, source.stream)

@@ -1,9 +1,8 @@
-"""One step of many environments as loops over vectors, and a rare pass for the episodes that ended.
+"""Steps of many environments as loops over vectors, with a rare pass for ended episodes.
 
-Environments are taken a tile at a time onto the stack, where the compiler can see that nothing
-overlaps: it then makes vectors of the environment's scalar functions, whatever they are. A tile is
-always computed whole, its unused columns as copies of the first, so an environment's numbers do
-not depend on where in a tile it lies.
+A tile of environments is copied to the stack, where the compiler knows that nothing overlaps, and
+vectorises the environment's scalar functions. A tile is always computed as a whole, its unused
+columns as copies of the first, so an environment's numbers do not depend on its place in a tile.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ def make_step_range(spec: EnvSpec) -> Callable[..., None]:
 
 
 def _action_bindings(spec: EnvSpec) -> dict[str, Any]:
-    """How actions are laid out: numbers, or rows of them."""
+    """Memory and copying of actions: numbers, or rows of numbers."""
     actions = spec.actions
     if isinstance(actions, Discrete):
         memory = stack_array((TILE,), np.int32)
@@ -128,17 +127,17 @@ def _action_bindings(spec: EnvSpec) -> dict[str, Any]:
 
 
 def step_range(start, stop, state, totals, source, actions, out):
-    """Step environments `start` to `stop`; ended episodes begin anew in the same step."""
+    """Step environments `start` to `stop`; ended episodes are reset in the same step."""
     for first in range(start, stop, TILE):
         last = min(first + TILE, stop)
         step_tile(first, last, state, totals, source, actions, out)
 
 
 def step_tile(first, last, state, totals, source, actions, out):
-    """As `step_range`, for at most TILE environments.
+    """`step_range` for at most TILE environments.
 
-    Each loop is over few arrays: the compiler makes no vectors where it would have to ask of too
-    many pairs whether they overlap.
+    Every loop is over few arrays, because compilers vectorise no loop that would need too many
+    checks for overlaps.
     """
     rows = last - first
     fields, tile_actions, obs = new_fields(), new_actions(), new_obs()
@@ -171,7 +170,7 @@ def step_tile(first, last, state, totals, source, actions, out):
 
 
 def end_episodes(first, rows, state, totals, source, fields, obs, terminated, truncated, final_obs):
-    """Count the episodes of a tile that ended, keep where they did, and begin the next ones."""
+    """Count a tile's ended episodes, keep their last observations, and begin the next ones."""
     ended = new_ended()
     count = 0
     for i in range(rows):
@@ -214,14 +213,14 @@ def begin_episodes(first, chosen, episode, source, fields, obs):
 
 @inlined
 def copy(source, target):
-    """As much of `source` as `target` holds."""
+    """Copy the first items of `source` to all of `target`."""
     for i in range(len(target)):
         target[i] = source[i]
 
 
 @inlined
 def copy_padded(source, target):
-    """`source`, and its first item for the rest of `target`."""
+    """Copy `source` to `target`, and its first item to the rest of `target`."""
     for i in range(len(source)):
         target[i] = source[i]
     for i in range(len(source), len(target)):

@@ -26,20 +26,30 @@ WORLD_BLOCK = 16  # worlds that agents share, a step of which is some hundred ti
 
 
 class EnvState(NamedTuple):
-    """What a vector environment remembers: of N environments, and their R = N x num_agents rows."""
+    """The state of N environments and their R = N x num_agents rows."""
 
     fields: Array  # [state_size, N] float32; column by column in memory unless `steps_in_tiles`
     elapsed: Array  # [N] int32, env steps of the episode so far
     episode: Array  # [N] int64, number of the episode, from 0
     episode_return: Array  # [R] float64, rewards of the episode so far
 
+    @classmethod
+    def first(cls, spec: EnvSpec, num_envs: int, stream: int) -> EnvState:
+        """The state before the first episodes."""
+        return cls(
+            fields=empty_fields(spec, num_envs, stream),
+            elapsed=np.zeros(num_envs, np.int32),
+            episode=np.zeros(num_envs, np.int64),
+            episode_return=np.zeros(num_envs * spec.num_agents),
+        )
+
 
 class Transitions(NamedTuple):
-    """What one step of N environments gives: R rows, one of each agent, those of an environment
-    side by side. Where environments have one agent R is N.
+    """The results of one step of N environments: R rows, one for each agent; the rows of an
+    environment are neighbours. With one agent per environment R is N.
 
-    `obs` [R, D], float32 or bytes, is what the policy sees next, after a reset where an episode
-    ended; `final_obs` [R, D] is the state such an episode ended in, and untouched elsewhere.
+    `obs` [R, D], float32 or bytes, is the policy's next input, after a reset where an episode
+    ended; `final_obs` [R, D] is the last observation of such an episode, and untouched elsewhere.
     `reward` [R] float32, `terminated` and `truncated` [R] bool, never both. `valid` [R] bool is
     False where the step was dead: the agent has retired, or the environment only began its next
     episode. It is untouched by environments without `has_dead_steps`.
@@ -66,12 +76,12 @@ class Transitions(NamedTuple):
 
     @classmethod
     def of(cls, spec: Any, num_rows: int) -> Transitions:
-        """Of an environment's observations."""
+        """Memory for one step of environments with this spec."""
         return cls.empty(spec.obs_size, num_rows, obs_type(spec))
 
 
 class EpisodeTotals(NamedTuple):
-    """Sums over the episodes that ended in each row, each [R] float64."""
+    """Sums over the episodes that ended in each row, [R] float64."""
 
     episodes: Array
     return_: Array
@@ -99,12 +109,7 @@ class VectorEnv:
         self.spec, self.num_envs, self._stream = spec, num_envs, stream
         self.num_rows = num_envs * spec.num_agents
         self.source = RandomSource.of(seed, stream, first_env)
-        self.state = EnvState(
-            fields=empty_fields(spec, num_envs, stream),
-            elapsed=np.zeros(num_envs, np.int32),
-            episode=np.zeros(num_envs, np.int64),
-            episode_return=np.zeros(self.num_rows),
-        )
+        self.state = EnvState.first(spec, num_envs, stream)
         self.totals = EpisodeTotals(*(np.zeros(self.num_rows) for _ in range(3)))
         self.loops = compile_loops(spec)
         self._has_noticed = False
@@ -126,12 +131,12 @@ class VectorEnv:
         self.loops.begin(env, self.state, self.source, obs)
 
     def step(self, actions: Array, out: Transitions) -> None:
-        """Step every environment with its own of `actions` [R, ...]; writes `out`."""
+        """Step every environment with its rows of `actions` [R, ...]; writes `out`."""
         self.loops.step(self.state, self.totals, self.source, actions, out)
 
     def step_some(self, rows: slice, actions: Array, out: Transitions) -> None:
-        """Step the environments that these rows are of, and no others, with their own of `actions`
-        [R, ...]. Threads may do so at once with rows of their own.
+        """Step only the environments of these rows, with their rows of `actions` [R, ...]. Several
+        threads may step different rows at once.
         """
         first, last = (row // self.spec.num_agents for row in (rows.start, rows.stop))
         self.loops.step_range(first, last, self.state, self.totals, self.source, actions, out)
@@ -144,7 +149,7 @@ class VectorEnv:
         return int(count), return_, length
 
     def take_notices(self) -> list[str]:
-        """What people should know of the episodes, once."""
+        """`EnvSpec.notice` of the episodes, once."""
         if self._has_noticed or self.spec.notice is None:
             return []
         notice = self.spec.notice(self.state.fields)

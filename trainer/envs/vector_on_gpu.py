@@ -11,14 +11,15 @@ from torch import Tensor
 from ..jit.streams import TRAINING, RandomSource
 from .kernels import make_kernels
 from .spec import EnvSpec
-from .vector import EnvState, EpisodeTotals, Transitions, empty_fields
+from .vector import EnvState, EpisodeTotals, Transitions
 
 
 class Steps(NamedTuple):
-    """What K steps of N environments give, field by field so that neighbours write side by side.
+    """The results of K steps of N environments, with environments last, so that neighbouring
+    threads write neighbouring numbers.
 
-    `obs` [K, D, N] is what is seen next, after a reset where an episode ended; `rewards` [K, N]
-    float32; `terminated` and `truncated` [K, N] bool.
+    `obs` [K, D, N] is the policy's next input, after a reset where an episode ended; `rewards`
+    [K, N] float32; `terminated` and `truncated` [K, N] bool.
     """
 
     obs: Tensor
@@ -55,45 +56,28 @@ class CudaVectorEnv:
         self.spec, self.num_envs, self.device = spec, num_envs, torch.device(device)
         self.num_rows = num_envs * spec.num_agents
         self.source = RandomSource.of(seed, stream, first_env)
-        first_fields = np.ascontiguousarray(empty_fields(spec, num_envs, stream))
-        self._first_fields = self._copy(first_fields)
-        self.state = EnvState(
-            fields=self._first_fields.clone(),
-            elapsed=self._zeros(torch.int32, num_envs),
-            episode=self._zeros(torch.int64, num_envs),
-            episode_return=self._zeros(torch.float64, self.num_rows),
-        )
-        self.totals = EpisodeTotals(*(self._zeros(torch.float64, self.num_rows) for _ in range(3)))
+        self.state = EnvState(*map(self._copy, EnvState.first(spec, num_envs, stream)))
+        fields: Any = self.state.fields
+        self._first_fields = fields.clone()
+        totals = np.zeros((3, self.num_rows))
+        self.totals = EpisodeTotals(*map(self._copy, totals))
         self._kernels = make_kernels(spec)
 
     def _copy(self, array: Any) -> Any:
-        return torch.from_numpy(array).to(self.device)
-
-    def _zeros(self, dtype: torch.dtype, *shape: int) -> Any:
-        return torch.zeros(shape, dtype=dtype, device=self.device)
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     def empty_transitions(self) -> Transitions:
         """Memory for one step, as tensors."""
-        shape = (self.num_rows, self.spec.obs_size)
-        obs_type = torch.from_numpy(np.empty(0, self.spec.obs_type)).dtype
-        return Transitions(
-            obs=self._zeros(obs_type, *shape),
-            reward=self._zeros(torch.float32, self.num_rows),
-            terminated=self._zeros(torch.bool, self.num_rows),
-            truncated=self._zeros(torch.bool, self.num_rows),
-            final_obs=self._zeros(obs_type, *shape),
-            valid=~self._zeros(torch.bool, self.num_rows),
-        )
+        return Transitions(*map(self._copy, Transitions.of(self.spec, self.num_rows)))
 
     def reset(self, obs: Tensor) -> None:
         """Begin the first episode everywhere; writes `obs` [R, D]."""
         self.state.episode[:] = 0
-        fields: Any = self.state.fields
-        fields.copy_(self._first_fields)
+        self.state.fields[:] = self._first_fields
         self._kernels.reset.launch(self.num_envs, self.state, self.source, obs)
 
     def step(self, actions: Tensor, out: Transitions) -> None:
-        """Step every environment with its own of `actions` [R, ...]; writes `out`, of tensors."""
+        """Step every environment with its rows of `actions` [R, ...]; writes `out`, of tensors."""
         self._kernels.step.launch(self.num_envs, self.state, self.totals, self.source, actions, out)
 
     def step_many(self, actions: Tensor, out: Steps) -> None:

@@ -1,12 +1,21 @@
-"""Episodes of the grid world: how they begin, and what a tick of all agents does."""
+"""Episodes of the grid world: their start and map, and the ticks of all agents."""
 
 from __future__ import annotations
 
-from numpy import float32, int32, uint64
+from numpy import float32, int32, int64, uint64
 
-from ...jit.streams import four_words
-from .bindings import first_cell, lay_out, num_agents, steps_of_actions
-from .kinds import AGENT, ALTAR, EMPTY, GENERATOR, HEART_LIMIT, MINE
+from ...jit.streams import four_words, uniform
+from .bindings import (
+    first_cell,
+    first_map_cell,
+    height,
+    lay_out,
+    num_agents,
+    steps_of_actions,
+    stride,
+    width,
+)
+from .kinds import AGENT, ALTAR, EMPTY, GENERATOR, HEART_LIMIT, MINE, OUTSIDE, REACH, WALL
 from .layout import (
     ABOVE,
     BATTERIES,
@@ -18,6 +27,11 @@ from .layout import (
     HEARTS,
     KINDS,
     LAST_ACTION,
+    NUM_ALTARS,
+    NUM_GENERATORS,
+    NUM_MAPS,
+    NUM_MINES,
+    NUM_WALLS,
     ORE,
     ORE_LIMIT,
     ORE_REWARD,
@@ -30,6 +44,8 @@ from .layout import (
 
 ZERO, ONE = float32(0.0), float32(1.0)
 MOST_HEARTS = float32(HEART_LIMIT)
+PATIENT = 100  # draws for one thing before the next free cell is taken
+MAP_EPISODE = int64(2**40)  # the episode whose draws make the maps of a pool
 FIRST_PRIORITIES = 2**24  # blocks of draws before are the map's
 
 
@@ -163,3 +179,81 @@ def worth(state, env, row):
         + min(ore, state[ORE_REWARD_CAP, env])
         + min(batteries, state[BATTERY_REWARD_CAP, env])
     )
+
+
+def draw_map(state, env, random):
+    """Put walls around the map, and everything else on free cells drawn at random."""
+    number = int64(state[NUM_MAPS, env])
+    if number > 0:  # a pool of maps: the same for all environments of a seed
+        chosen = int64(uniform(random, 0, ZERO, float32(number)))
+        random = (chosen, MAP_EPISODE, random[-2], random[-1])
+    else:
+        random = (int64(random[-4]), int64(random[-3]), random[-2], random[-1])
+    clear(state, env)
+    draw = 4
+    draw = place(state, env, random, draw, int(state[NUM_WALLS, env]), WALL)
+    draw = place(state, env, random, draw, int(state[NUM_MINES, env]), MINE)
+    draw = place(state, env, random, draw, int(state[NUM_GENERATORS, env]), GENERATOR)
+    draw = place(state, env, random, draw, int(state[NUM_ALTARS, env]), ALTAR)
+    place(state, env, random, draw, num_agents, AGENT)
+
+
+def clear(state, env):
+    """Put walls around the map, and nothing within."""
+    for row in range(-REACH, height + REACH):
+        is_outside = row < 0 or row >= height
+        is_edge = row == 0 or row == height - 1
+        for column in range(-REACH, width + REACH):
+            kind = WALL if is_edge or column == 0 or column == width - 1 else EMPTY
+            if is_outside or column < 0 or column >= width:
+                kind = OUTSIDE
+            state[first_cell + place_of(row, column), env] = float32(kind)
+
+
+def place_of(row, column):
+    """The place of a cell in the list of cells."""
+    return (row + REACH) * stride + column + REACH
+
+
+def place(state, env, random, draw, count, kind):
+    """Put `count` things of one kind on free cells; returns the number of the next draw."""
+    inner = (height - 2) * (width - 2)
+    for number in range(count):
+        cell = 0
+        for _ in range(PATIENT):
+            cell = int(uniform(random, draw, ZERO, float32(inner)))
+            draw += 1
+            if is_free(state, env, cell):
+                break
+        while not is_free(state, env, cell):
+            cell = (cell + 1) % inner
+        put(state, env, inner_place(cell), kind, number)
+    return draw
+
+
+def inner_place(cell):
+    return place_of(1 + cell // (width - 2), 1 + cell % (width - 2))
+
+
+def is_free(state, env, cell):
+    return state[first_cell + inner_place(cell), env] == ZERO
+
+
+def put(state, env, place, kind, number):
+    """Put a thing on a cell; `number` is that of an agent."""
+    if kind == AGENT:
+        state[agent_row(number) + CELL, env] = float32(place)
+        state[first_cell + place, env] = float32(AGENT + (number << ABOVE))
+    else:
+        state[first_cell + place, env] = float32(kind)
+
+
+def copy_map(state, env, random):
+    """Copy the map from the state; agents are numbered row by row."""
+    clear(state, env)
+    number = 0
+    for row in range(height):
+        for column in range(width):
+            kind = int(state[first_map_cell + row * width + column, env]) % KINDS
+            put(state, env, place_of(row, column), kind, number)
+            number += 1 if kind == AGENT else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,6 @@ from .kinds import AGENT, EMPTY, NAMES, STATIONS, SYMBOLS, WALL
 
 MOST_BYTES = 2**16
 MOST_SIDE = 128
-Counts = tuple[int, int, int, int, int]  # of walls, mines, generators, altars and agents
 
 
 class Map(NamedTuple):
@@ -68,8 +68,12 @@ def parsed(text: str, name: str = "the map") -> Map:
     return found
 
 
-def drawn(height: int, width: int, counts: Counts, random: np.random.Generator) -> NDArray[np.int8]:
-    """Kinds [height, width] of a random map: walls around it, and `counts` things within."""
+def drawn(
+    height: int, width: int, counts: Sequence[int], random: np.random.Generator
+) -> NDArray[np.int8]:
+    """Kinds [height, width] of a random map, with walls around it. `counts` are the numbers of
+    walls, mines, generators, altars and agents within.
+    """
     kinds = np.full((height, width), WALL, np.int8)
     inner = np.full((height - 2) * (width - 2), EMPTY, np.int8)
     things = np.repeat(np.array([WALL, *STATIONS, AGENT], np.int8), counts)

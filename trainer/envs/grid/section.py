@@ -96,7 +96,7 @@ class ArenaSection(EnvSection):
                 )
 
     def set_in_vain(self, keys: Iterable[str], why: str) -> Iterator[str]:
-        """Those that are not as they are by default, with what takes all of them back."""
+        """One refusal of `keys` that were changed without effect, which names their defaults."""
         defaults = {key: type(self).model_fields[key].default for key in keys}
         changed = [key for key, default in defaults.items() if getattr(self, key) != default]
         if changed:

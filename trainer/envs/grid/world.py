@@ -1,112 +1,25 @@
-"""The sizes that a grid world is compiled for, and its map at the start of an episode."""
+"""The `EnvSpec` of the grid world: the sizes that it is compiled for, and its settings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import float32, int64
 from numpy.typing import NDArray
 
-from ...jit.streams import uniform
-from .bindings import first_cell, first_map_cell, height, num_agents, stride, width
-from .kinds import AGENT, ALTAR, EMPTY, GENERATOR, MINE, OUTSIDE, REACH, TOKEN_SIZE, WALL
-from .layout import (
-    ABOVE,
-    AGENT_SIZE,
-    CELL,
-    KINDS,
-    NUM_ALTARS,
-    NUM_GENERATORS,
-    NUM_MAPS,
-    NUM_MINES,
-    NUM_WALLS,
-    WORLD_SIZE,
-    agent_row,
-)
-
-ZERO, ONE = float32(0.0), float32(1.0)
-PATIENT = 100  # draws for one thing before the next free cell is taken
-MAP_EPISODE = int64(2**40)  # the episode whose draws make the maps of a pool
-
-
-def draw_map(state, env, random):
-    """Put walls around the map, and everything else on free cells drawn at random."""
-    number = int64(state[NUM_MAPS, env])
-    if number > 0:  # a pool of maps: the same for all environments of a seed
-        chosen = int64(uniform(random, 0, ZERO, float32(number)))
-        random = (chosen, MAP_EPISODE, random[-2], random[-1])
-    else:
-        random = (int64(random[-4]), int64(random[-3]), random[-2], random[-1])
-    clear(state, env)
-    draw = 4
-    draw = place(state, env, random, draw, int(state[NUM_WALLS, env]), WALL)
-    draw = place(state, env, random, draw, int(state[NUM_MINES, env]), MINE)
-    draw = place(state, env, random, draw, int(state[NUM_GENERATORS, env]), GENERATOR)
-    draw = place(state, env, random, draw, int(state[NUM_ALTARS, env]), ALTAR)
-    place(state, env, random, draw, num_agents, AGENT)
-
-
-def clear(state, env):
-    """Put walls around the map, and nothing within."""
-    for row in range(-REACH, height + REACH):
-        is_outside = row < 0 or row >= height
-        is_edge = row == 0 or row == height - 1
-        for column in range(-REACH, width + REACH):
-            kind = WALL if is_edge or column == 0 or column == width - 1 else EMPTY
-            if is_outside or column < 0 or column >= width:
-                kind = OUTSIDE
-            state[first_cell + place_of(row, column), env] = float32(kind)
-
-
-def place_of(row, column):
-    """The place of a cell in the list of cells."""
-    return (row + REACH) * stride + column + REACH
-
-
-def place(state, env, random, draw, count, kind):
-    """Put `count` things of one kind on free cells; returns the number of the next draw."""
-    inner = (height - 2) * (width - 2)
-    for number in range(count):
-        cell = 0
-        for _ in range(PATIENT):
-            cell = int(uniform(random, draw, ZERO, float32(inner)))
-            draw += 1
-            if is_free(state, env, cell):
-                break
-        while not is_free(state, env, cell):
-            cell = (cell + 1) % inner
-        put(state, env, inner_place(cell), kind, number)
-    return draw
-
-
-def inner_place(cell):
-    return place_of(1 + cell // (width - 2), 1 + cell % (width - 2))
-
-
-def is_free(state, env, cell):
-    return state[first_cell + inner_place(cell), env] == ZERO
-
-
-def put(state, env, place, kind, number):
-    """Put a thing on a cell; `number` is that of an agent."""
-    if kind == AGENT:
-        state[agent_row(number) + CELL, env] = float32(place)
-        state[first_cell + place, env] = float32(AGENT + (number << ABOVE))
-    else:
-        state[first_cell + place, env] = float32(kind)
-
-
-def copy_map(state, env, random):
-    """Copy the map from the state; agents are numbered row by row."""
-    clear(state, env)
-    number = 0
-    for row in range(height):
-        for column in range(width):
-            kind = int(state[first_map_cell + row * width + column, env]) % KINDS
-            put(state, env, place_of(row, column), kind, number)
-            number += 1 if kind == AGENT else 0
-
+from ....shared.errors import ConfigError
+from ...jit.compiling import compiled
+from ...jit.templates import rebound_all
+from ...spaces import Discrete
+from ..spec import Array, EnvSpec
+from . import environment, layout, observing
+from .kinds import NUM_ACTIONS, REACH, TOKEN_SIZE
+from .layout import AGENT_SIZE, WORLD_SIZE
+from .maps import Map
+from .section import ArenaSection, GridConfig
 
 FARTHEST = 26  # squared distance of cells in the window: its corners are not seen
 
@@ -143,10 +56,6 @@ class World(NamedTuple):
             "state_size": map_row + self.height * self.width * self.has_map,
         }
 
-    @property
-    def obs_size(self) -> int:
-        return self.tokens * TOKEN_SIZE
-
 
 def bindings_of(world: World) -> dict[str, Any]:
     """The values of the names in `bindings.py`."""
@@ -163,7 +72,7 @@ def bindings_of(world: World) -> dict[str, Any]:
         "steps_of_actions": np.array([0, -stride, stride, -1, 1], np.int32),
         "window_steps": (rows * stride + columns).astype(np.int32),
         "window_cells": ((rows + REACH) << 4 | (columns + REACH)).astype(np.uint8),
-        "lay_out": copy_map if world.has_map else draw_map,
+        "lay_out": environment.copy_map if world.has_map else environment.draw_map,
     }
 
 
@@ -176,3 +85,73 @@ def window() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     rows, columns = rows[is_seen], columns[is_seen]
     order = np.lexsort((columns, rows, abs(rows) + abs(columns)))
     return rows[order], columns[order]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridSpec(EnvSpec):
+    """An `EnvSpec` with the sizes that it was compiled for."""
+
+    world: World
+
+
+@cache
+def make_spec(section: GridConfig | None = None) -> GridSpec:
+    """The world of the table `[grid]`, by default with its defaults. Raises ConfigError."""
+    section = GridConfig() if section is None else section
+    for refusal in section.refusals():
+        raise ConfigError(refusal)
+    map_ = section.read_map()
+    world = world_of(section, map_)
+    step = environment.step_alone if world.agents == 1 else environment.step
+    templates = environment.reset, step, observing.observe
+    reset, step, observe = rebound_all(templates, compiled, bindings_of(world))
+    return GridSpec(
+        name=world.name,
+        state_size=world.first_rows["state_size"],
+        obs_size=world.tokens * TOKEN_SIZE,
+        actions=Discrete(NUM_ACTIONS),
+        max_episode_steps=world.ticks,
+        reset=reset,
+        step=step,
+        observe=observe,
+        num_agents=world.agents,
+        prepare=settings_writer(section, world, map_),
+        obs_type=np.uint8,
+        make_encoder=partial(make_encoder, section.embedding_size),
+        agents_retire=False,
+        world=world,
+    )
+
+
+def make_encoder(embedding_size: int, seed: int) -> Any:
+    """`EnvSpec.make_encoder`."""
+    from .reading import make_embedding  # torch takes a second to import
+
+    return make_embedding(embedding_size, seed)
+
+
+def world_of(section: ArenaSection, map_: Map | None) -> World:
+    """The sizes that a table's world is compiled for."""
+    height, width = map_.kinds.shape if map_ else (section.height, section.width)
+    return World(
+        section.num_agents, height, width, section.num_tokens, section.max_steps, map_ is not None
+    )
+
+
+def settings_writer(
+    section: GridConfig, world: World, map_: Map | None
+) -> Callable[[Array, int, int], None]:
+    """`EnvSpec.prepare`: write the settings and the map into the state, so that worlds that differ
+    in them alone share machine code. A key is a setting where `layout.py` has a row of its name.
+    """
+    rows = {key: getattr(layout, key.upper(), None) for key in GridConfig.model_fields}
+
+    def write_settings(state: Array, num_envs: int, stream: int) -> None:
+        for key, row in rows.items():
+            if row is not None:
+                state[row] = getattr(section, key)
+        if map_:
+            first = world.first_rows["first_map_cell"]
+            state[first:] = map_.kinds.reshape(-1, 1)
+
+    return write_settings

@@ -59,7 +59,7 @@ from .layout import (
     obstacle_row,
     robot_row,
 )
-from .scenarios import generate
+from .random_scenarios import generate
 from .vessel import apply_thrust, current_at, drive
 
 HULL_RADIUS_M = 0.5 * math.hypot(5.0, 2.5)  # half the diagonal of 5 m x 2.5 m

@@ -46,7 +46,7 @@ SUCCESSES = tuple(
 
 
 class Stage(Section):
-    """What scenarios are like until so many env steps of the run."""
+    """Sizes of scenarios until a number of env steps of the run."""
 
     until_env_steps: int = Field(ge=1, le=10**15)
     num_robots: int = Field(ge=1, le=MOST_ROBOTS)
@@ -95,7 +95,7 @@ class MarineNavConfig(EnvSection):
             raise ValueError(refusal)
 
     def _refusals(self, facts: Facts) -> Iterator[str]:
-        """What is wrong with the stages, or does not go with the rest of the run."""
+        """Errors of the stages, and conflicts with other settings."""
         if facts.normalizes_obs and facts.learns_from_replay:
             yield (
                 "normalization.obs = true: the mask of what is seen has to stay 0 and 1 for "

@@ -1,32 +1,46 @@
-"""The sizes and choices that MarineNav is compiled for, and its functions with these bound."""
+"""The `EnvSpec` of MarineNav: the sizes and choices that it is compiled for, and its functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ...jit.compiling import compiled
+from ...jit.streams import EVALUATION
 from ...jit.templates import rebound_all
-from ...spaces import Box, Discrete
+from ...spaces import Discrete, symmetric_box
 from .. import trigonometry
-from ..spec import EnvSpec
-from . import constants, environment, noise, scenarios, vessel
-from .constants import RANGE_M, SEEN_OBJECTS
+from ..spec import Array, EnvSpec
+from . import constants, environment, noise, random_scenarios, vessel
+from .constants import MAX_CLOCK, RANGE_M, SEEN_OBJECTS
 from .layout import (
+    MISSING_OBSTACLES,
+    MISSING_ROBOTS,
+    MISSING_VORTICES,
     MOST_STAGES,
     NOISE_SIZE,
+    NUM_STAGES,
+    OBS_SIZE,
     OBSTACLE_SIZE,
     ROBOT_SIZE,
+    SHORT_EPISODES,
     STAGE_SIZE,
     VORTEX_SIZE,
     WORLD_SIZE,
 )
+from .section import MarineNavConfig, Stage
 
-NUM_DISCRETE = 25
+if TYPE_CHECKING:
+    from ...policies.encoder import Encoder
+    from ...returns.episodes import Evaluation
+    from .scenario import Scenario
+
+MAX_DECISIONS = 1000
 NOISE_REACH_M = 0.5  # more than the noise drawn can shift anything
 UNLIMITED_M = 1e6
 
@@ -54,10 +68,6 @@ class World(NamedTuple):
         return "_".join(["marine_nav", *map(str, self)])
 
     @property
-    def real(self) -> Any:
-        return np.float32 if self.precision == "float32" else np.float64
-
-    @property
     def first_rows(self) -> dict[str, int]:
         """The rows of the state in which its lists begin, and the number of all rows."""
         robots = WORLD_SIZE
@@ -74,12 +84,6 @@ class World(NamedTuple):
             "first_noise": noise_rows,
             "state_size": noise_rows + num_pairs * NOISE_SIZE,
         }
-
-    @property
-    def action_spec(self) -> Box | Discrete:
-        return (
-            Discrete(NUM_DISCRETE) if self.actions == "discrete" else Box((-1.0,) * 2, (1.0,) * 2)
-        )
 
 
 class Functions(NamedTuple):
@@ -107,10 +111,10 @@ def functions_of(world: World) -> Functions:
 
 def bindings_of(world: World) -> dict[str, Any]:
     """The values of the names in `bindings.py`, and all real constants in the world's precision."""
-    real = world.real
+    real: Any = getattr(np, world.precision)
     numbers = {
         name: real(value)
-        for module in (constants, environment, noise, scenarios, vessel)
+        for module in (constants, environment, noise, random_scenarios, vessel)
         for name, value in vars(module).items()
         if isinstance(value, float)
     }
@@ -135,3 +139,111 @@ def bindings_of(world: World) -> dict[str, Any]:
         if is_double
         else trigonometry.sine_and_cosine,
     }
+
+
+@cache
+def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
+    """MarineNav with the settings of the table `[marine_nav]`, by default with its defaults."""
+    section = MarineNavConfig() if section is None else section
+    world = world_of(section)
+    functions = functions_of(world)
+    thrusts = Discrete(25) if world.actions == "discrete" else symmetric_box(1.0, 1.0)
+    return MarineNavSpec(
+        name=world.name,
+        state_size=world.first_rows["state_size"],
+        obs_size=OBS_SIZE,
+        actions=thrusts,
+        max_episode_steps=MAX_DECISIONS,
+        reset=functions.reset,
+        step=functions.step,
+        observe=functions.observe,
+        num_agents=world.robots,
+        prepare=stage_writer(section, world),
+        make_encoder=make_encoder,
+        evaluate=evaluate,
+        scenarios=partial(scenarios_in, world),
+        notice=shortage,
+        world=world,
+    )
+
+
+def make_encoder(seed: int) -> Encoder:
+    """`EnvSpec.make_encoder`."""
+    from .encoder import ObjectEncoder  # torch takes a second to import
+
+    return ObjectEncoder(seed)
+
+
+def evaluate(*arguments: Any, **options: Any) -> Evaluation:
+    """`EnvSpec.evaluate`."""
+    from .evaluating import evaluate  # which imports this
+
+    return evaluate(*arguments, **options)
+
+
+def scenarios_in(world: World, path: Path | None) -> Sequence[Scenario]:
+    """`EnvSpec.scenarios`."""
+    from .scenario import check_room, read_scenarios, six_settings
+
+    if path is None:
+        return six_settings(world)
+    found = read_scenarios(path)
+    for number, scenario in enumerate(found):
+        check_room(scenario, world, f"{path}, scenario {number}:")
+    return found
+
+
+def world_of(section: MarineNavConfig) -> World:
+    """The sizes and choices that a table's world is compiled for."""
+    return World(
+        robots=section.num_robots,
+        obstacles=section.num_obstacles,
+        vortices=section.num_vortices,
+        actions=section.actions,
+        noise="drawn" if section.noise else "none",
+    )
+
+
+def stage_writer(section: MarineNavConfig, world: World) -> Callable[[Array, int, int], None]:
+    """`EnvSpec.prepare`: write the curriculum's stages, with their ends in decisions of one world.
+
+    Evaluations use the world after the curriculum.
+    """
+    last = Stage(
+        until_env_steps=10**15,
+        num_robots=section.num_robots,
+        num_obstacles=section.num_obstacles,
+        num_vortices=section.num_vortices,
+        min_goal_distance_m=section.min_goal_distance_m,
+    )
+
+    def write_stages(state: Array, num_envs: int, stream: int) -> None:
+        state[NUM_STAGES] = len(section.curriculum) + 1
+        row = world.first_rows["first_stage"]
+        for stage in (*section.curriculum, last):
+            decisions = -(-stage.until_env_steps // (num_envs * world.robots))
+            state[row : row + STAGE_SIZE] = np.array(
+                [
+                    0 if stream == EVALUATION else min(decisions, MAX_CLOCK),
+                    stage.num_robots,
+                    stage.num_obstacles,
+                    stage.num_vortices,
+                    stage.min_goal_distance_m,
+                ]
+            )[:, None]
+            row += STAGE_SIZE
+
+    return write_stages
+
+
+def shortage(state: Array) -> str:
+    """`EnvSpec.notice`: the number of objects that found no room."""
+    rows = (SHORT_EPISODES, MISSING_ROBOTS, MISSING_OBSTACLES, MISSING_VORTICES)
+    episodes, robots, obstacles, vortices = (int(state[row].sum(dtype=np.float64)) for row in rows)
+    if not episodes:
+        return ""
+    return (
+        f"marine_nav: {episodes} episodes began with fewer objects than asked for, since there was "
+        f"no room after 500 proposals: {robots} robots, {obstacles} obstacles and {vortices} "
+        "vortices are missing"
+    )

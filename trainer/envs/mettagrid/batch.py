@@ -113,7 +113,7 @@ class MettaGridBatch:
             raise EnvError(f"env = 'mettagrid': {text}") from None
 
     def _cells(self, random: np.random.Generator) -> list[list[str]]:
-        """The map of an episode, in the library's words."""
+        """The map of an episode, in the library's format."""
         section = self._section
         if section.config:
             builder = self._game.map_builder
@@ -125,8 +125,7 @@ class MettaGridBatch:
         if self._map:
             kinds = self._map.kinds
         else:
-            walls, mines, generators, altars, agents = (getattr(section, key) for key in COUNTS)
-            counts = walls, mines, generators, altars, agents
+            counts = [getattr(section, key) for key in COUNTS]
             kinds = drawn(section.height, section.width, counts, random)
         words: list[list[str]] = CELLS[kinds].tolist()
         return words
@@ -141,7 +140,7 @@ class MettaGridBatch:
         return self._worlds[0].map_height, self._worlds[0].map_width
 
     def objects(self, env: int) -> list[dict[str, Any]]:
-        """What lies where in a world, in the library's words."""
+        """The objects of a world, in the library's format."""
         return list(self._worlds[env].grid_objects().values())
 
     def close(self) -> None:

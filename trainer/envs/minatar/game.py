@@ -1,4 +1,4 @@
-"""Binds the functions and constants that a game's functions leave open.
+"""The `EnvSpec` of a game: binds the functions and constants that its functions leave open.
 
 Random draws come from a key in the state, because `step` does not get the episode's generator.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -16,8 +17,11 @@ from numpy import float32, int32, int64, uint64
 from ...jit.compiling import compiled
 from ...jit.streams import four_words, unit
 from ...jit.templates import declared, rebound_all
+from ...spaces import Box, Discrete
 from ..names import MINATAR_PREFIX
-from .common import DRAW, FIRE, KEY, NOTHING, STEP
+from ..spec import Array, EnvSpec
+from .common import DRAW, FIRE, KEY, NOTHING, NUM_CELLS, RAMPING, SIDE, STEP, STICKY
+from .section import MOST_STEPS, MinAtarConfig
 
 ALL_ACTIONS = tuple(range(NOTHING, FIRE + 1))
 KEY_PARTS, PART_BITS = 4, 16  # float32 holds whole numbers of 24 bits
@@ -81,12 +85,6 @@ def has_ramping(env: str) -> bool:
     return bool(rules_of(game_of(env)).HAS_RAMPING)
 
 
-@cache
-def functions_of(game: str, has_minimal_actions: bool) -> Functions:
-    """The scalar functions of a game, which call compiled functions."""
-    return bound_functions(game, has_minimal_actions, compiled)
-
-
 def bound_functions(
     game: str,
     has_minimal_actions: bool,
@@ -109,3 +107,52 @@ def bound_functions(
         "begin_game": rules.reset,
     }
     return Functions(*rebound_all((reset, rules.step, rules.observe), compile_, bound))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinAtarSpec(EnvSpec):
+    """An `EnvSpec` with the name of its game."""
+
+    game: str
+
+
+@cache
+def make_spec(env: str, section: MinAtarConfig | None = None) -> MinAtarSpec:
+    """The spec of the game that `env` names, with the settings of the table `[minatar]`, by default
+    with its defaults.
+
+    Observations are the 10 x 10 cells row by row, with the channels of a cell side by side, a byte
+    each: 0 or 1.
+    """
+    section = MinAtarConfig() if section is None else section
+    game = game_of(env)
+    rules, functions = rules_of(game), bound_functions(game, section.minimal_actions, compiled)
+    actions = rules.MINIMAL_ACTIONS if section.minimal_actions else ALL_ACTIONS
+    obs_size = NUM_CELLS * len(rules.CHANNELS)
+    suffix = "_minimal" if section.minimal_actions else ""
+    return MinAtarSpec(
+        name=f"{env}{suffix}_{section.max_steps}",
+        state_size=rules.STATE_SIZE,
+        obs_size=obs_size,
+        actions=Discrete(len(actions)),
+        max_episode_steps=section.max_steps or MOST_STEPS,
+        observations=Box((0.0,) * obs_size, (1.0,) * obs_size),
+        obs_type=np.uint8,
+        obs_shape=(SIDE, SIDE, len(rules.CHANNELS)),
+        obs_range=(0.0, 1.0),
+        reset=functions.reset,
+        step=functions.step,
+        observe=functions.observe,
+        prepare=settings_writer(section),
+        game=game,
+    )
+
+
+def settings_writer(section: MinAtarConfig) -> Callable[[Array, int, int], None]:
+    """`EnvSpec.prepare`: it writes the settings that are not compiled into the state."""
+
+    def write_settings(state: Array, num_envs: int, stream: int) -> None:
+        state[STICKY] = section.sticky_actions
+        state[RAMPING] = section.ramping
+
+    return write_settings

@@ -35,7 +35,7 @@ class Simulations:
         self.qpos, self.qvel, self.state = bind("qpos"), bind("qvel"), bind("state")
 
     def position_of(self, body: str) -> Array:
-        """[N, 3]."""
+        """Positions [N, 3] of a body."""
         position: Array = self.batch.bind("xpos")[:, self.model.body(body).id]
         return position
 
@@ -43,13 +43,20 @@ class Simulations:
 class Task(Protocol):
     """The rules of an environment: how episodes begin and end, observations and rewards."""
 
-    fields: ClassVar[tuple[str, ...]]  # that are bound, apart from positions and velocities
+    noise: float = 0.0  # of initial positions and velocities
+    has_normal_velocities: bool = False  # initially, else uniform ones
+    fields: ClassVar[tuple[str, ...]] = ()  # to bind, besides positions and velocities
 
     def begin(self, sims: Simulations, random: np.random.Generator) -> tuple[Array, Array]:
-        """Positions [nq] and velocities [nv] at the beginning of an episode."""
+        """Positions [nq] and velocities [nv] at the start of an episode."""
+        qpos = _around(random, sims.init_qpos, self.noise)
+        if self.has_normal_velocities:
+            normals = random.standard_normal(len(sims.init_qvel))
+            return qpos, sims.init_qvel + self.noise * normals
+        return qpos, _around(random, sims.init_qvel, self.noise)
 
     def observe(self, sims: Simulations) -> Array:
-        """[N, D] float64."""
+        """Observations [N, D] float64."""
 
     def outcome(self, sims: Simulations, actions: Array, before: Array) -> tuple[Array, Array]:
         """Rewards [N] float64 and whether the episode has terminated [N]. `before` are the
@@ -62,22 +69,22 @@ def _around(random: np.random.Generator, middle: Array, noise: float) -> Array:
 
 
 def _effort(actions: Array) -> Array:
-    """The squares of each row of actions summed up, [N], in the type of the actions."""
+    """Sums of the squares of the rows of actions [N], in the type of the actions."""
     effort: Array = np.square(actions).sum(1)
     return effort
 
 
 def _length(vectors: Array) -> Array:
-    """[N] of [N, K], as np.linalg.norm of each."""
+    """Lengths [N] of vectors [N, K], equal to np.linalg.norm of every row."""
     vectors = np.ascontiguousarray(vectors)
     length: Array = np.sqrt(np.vecdot(vectors, vectors))
     return length
 
 
 @dataclass(frozen=True)
-class Runner:
-    """A robot that is paid for its speed along x, and pays for its actions. One that can fall is
-    paid for each step as well, until it is outside of its limits.
+class Runner(Task):
+    """Rewards speed along x minus the cost of actions. A robot that can fall also gets 1 for every
+    step within its limits, and the episode ends outside of them.
     """
 
     control_cost: float
@@ -87,16 +94,8 @@ class Runner:
     can_fall: bool = False
     heights: tuple[float, float] = (-math.inf, math.inf)
     angles: tuple[float, float] = (-math.inf, math.inf)
-    most_of_all: float = math.inf  # of every other number in the state
+    most_of_all: float = math.inf  # bound of every other number in the state
     max_speed: float = math.inf  # in observations
-    fields: ClassVar[tuple[str, ...]] = ()
-
-    def begin(self, sims: Simulations, random: np.random.Generator) -> tuple[Array, Array]:
-        qpos = _around(random, sims.init_qpos, self.noise)
-        if self.has_normal_velocities:
-            normals = random.standard_normal(len(sims.init_qvel))
-            return qpos, sims.init_qvel + self.noise * normals
-        return qpos, _around(random, sims.init_qvel, self.noise)
 
     def observe(self, sims: Simulations) -> Array:
         velocities = np.clip(sims.qvel, -self.max_speed, self.max_speed)
@@ -120,14 +119,10 @@ class Runner:
         return healthy
 
 
-class Pendulum:
+class Pendulum(Task):
     """Ends once the pole leans by more than 0.2 rad; every other step pays 1."""
 
-    fields: ClassVar[tuple[str, ...]] = ()
-
-    def begin(self, sims: Simulations, random: np.random.Generator) -> tuple[Array, Array]:
-        qpos = _around(random, sims.init_qpos, 0.01)
-        return qpos, _around(random, sims.init_qvel, 0.01)
+    noise = 0.01
 
     def observe(self, sims: Simulations) -> Array:
         return np.concatenate([sims.qpos, sims.qvel], 1)
@@ -138,14 +133,11 @@ class Pendulum:
         return (~terminated).astype(np.float64), terminated
 
 
-class DoublePendulum:
-    """Pays 10 for every step with the tip above 1 m, less its distance from the top and speed."""
+class DoublePendulum(Task):
+    """Pays 10 for every step with the tip above 1 m, minus its distance from the top and speed."""
 
+    noise, has_normal_velocities = 0.1, True
     fields: ClassVar[tuple[str, ...]] = ("site_xpos", "qfrc_constraint")
-
-    def begin(self, sims: Simulations, random: np.random.Generator) -> tuple[Array, Array]:
-        qpos = _around(random, sims.init_qpos, 0.1)
-        return qpos, sims.init_qvel + random.standard_normal(len(sims.init_qvel)) * 0.1
 
     def observe(self, sims: Simulations) -> Array:
         cart, angles = sims.qpos[:, :1], sims.qpos[:, 1:]
@@ -162,7 +154,7 @@ class DoublePendulum:
         return 10.0 * ~terminated - distance - speed, terminated
 
 
-class Reacher:
+class Reacher(Task):
     """Pays for a fingertip near the target and small actions."""
 
     fields: ClassVar[tuple[str, ...]] = ("xpos",)
@@ -197,7 +189,7 @@ class Reacher:
         return offset
 
 
-class Pusher:
+class Pusher(Task):
     """Pays for an object near the goal, an arm near the object and small actions."""
 
     fields: ClassVar[tuple[str, ...]] = ("xpos",)

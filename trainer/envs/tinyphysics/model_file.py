@@ -15,10 +15,6 @@ INPUTS = {"states": (CONTEXT_STEPS, STATE_SIZE), "tokens": (CONTEXT_STEPS,)}
 OUTPUT = (CONTEXT_STEPS, VOCABULARY_SIZE)
 
 
-class ModelError(UsageError):
-    """A model cannot be used; the message names the file and the difference."""
-
-
 def check_files(model: str, routes: str) -> None:
     """Raises UsageError unless there are a model and routes; '' is their default place."""
     read_model(model_path(model))
@@ -26,8 +22,8 @@ def check_files(model: str, routes: str) -> None:
 
 
 def read_model(path: Path) -> Any:
-    """The ONNX model at `path`. Raises NotHereError, and ModelError unless it has
-    the challenge's interface.
+    """The ONNX model at `path`. Raises NotHereError, and UsageError unless it has the challenge's
+    interface.
 
     That is inputs `states` [b, 20, 4] float32 and `tokens` [b, 20] int64, output [b, 20, 1024].
     """
@@ -43,7 +39,7 @@ def read_model(path: Path) -> Any:
         onnx.checker.check_model(model)
     except Exception as error:  # whatever the bytes lead the parser to
         reason = str(error).strip().partition("\n")[0][:200]
-        raise ModelError(f"{path} is not an ONNX model: {reason}") from None
+        raise UsageError(f"{path} is not an ONNX model: {reason}") from None
     _check_interface(path, model.graph)
     return model
 
@@ -55,10 +51,10 @@ def _check_interface(path: Path, graph: Any) -> None:
     expected = "inputs states [b, 20, 4] and tokens [b, 20]"
     if {name: shape[1:] for name, shape in inputs.items()} != INPUTS:
         found = ", ".join(f"{name} {_written(shape)}" for name, shape in inputs.items())
-        raise ModelError(f"{path} takes {found}; a TinyPhysics model has {expected}")
+        raise UsageError(f"{path} takes {found}; a TinyPhysics model has {expected}")
     output = shapes.get(graph.output[0].name, ())
     if output[1:] != OUTPUT:
-        raise ModelError(
+        raise UsageError(
             f"{path} gives {_written(output)}; a TinyPhysics model gives logits [b, 20, 1024], "
             "a vocabulary of 1024 at each of 20 positions"
         )

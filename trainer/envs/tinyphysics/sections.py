@@ -65,7 +65,7 @@ class TinyPhysicsConfig(EnvSection):
             raise ValueError(refusal)
 
     def _refusals(self, facts: Facts) -> Iterator[str]:
-        """What an episode along each route cannot follow."""
+        """Settings that episodes along routes cannot have."""
         if facts.algorithm_table != "ppo":
             yield f"algorithm = {facts.algorithm}: tinyphysics learns with ppo alone"
         if facts.rollout_steps != EPISODE_STEPS:

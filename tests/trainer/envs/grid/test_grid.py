@@ -23,8 +23,8 @@ from operant.trainer.envs.grid.kinds import (
     WALL,
 )
 from operant.trainer.envs.grid.layout import AGENT_SIZE, CELL, KINDS, ORE
-from operant.trainer.envs.grid.making import make_spec
 from operant.trainer.envs.grid.section import GridConfig
+from operant.trainer.envs.grid.world import make_spec
 from operant.trainer.envs.hosts import describe
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.experiment.build import device_experiment

@@ -19,10 +19,9 @@ from operant.trainer.envs.marine_nav.layout import (
     OBS_SIZE,
     SELF_SIZE,
 )
-from operant.trainer.envs.marine_nav.making import make_spec
 from operant.trainer.envs.marine_nav.scenario import Scenario, load_scenario
 from operant.trainer.envs.marine_nav.section import MarineNavConfig, Stage
-from operant.trainer.envs.marine_nav.world import OBS_SCALE, World
+from operant.trainer.envs.marine_nav.world import OBS_SCALE, World, make_spec
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.jit.streams import EVALUATION
 

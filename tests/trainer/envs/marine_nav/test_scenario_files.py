@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from operant.shared.errors import ConfigError
-from operant.trainer.envs.marine_nav.making import scenarios
 from operant.trainer.envs.marine_nav.scenario import (
     MOST_BYTES,
     Scenario,
     read_scenarios,
     write_scenarios,
 )
-from operant.trainer.envs.marine_nav.world import World
+from operant.trainer.envs.marine_nav.world import World, scenarios_in
 
 CALM = Scenario(
     np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([0.25]), np.zeros((0, 3)),
@@ -69,7 +68,7 @@ def test_what_there_is_no_room_for_is_named_with_its_place(tmp_path):
     write_scenarios(path, [CALM, BUSY])
     world = World(robots=2, obstacles=1, vortices=1)
     with pytest.raises(ConfigError, match=r"seas.npz, scenario 1: has 2 obstacles, and the run's"):
-        scenarios(world, path)
+        scenarios_in(world, path)
 
 
 def test_a_file_that_unpacks_to_more_than_there_can_be_is_refused(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -58,13 +59,12 @@ def check_engine_name(name: str) -> None:
 
 
 def _fastest(model: Any, place: torch.device, num_threads: int, batch: int) -> Engine:
+    on_gpu = place.type == "cuda"
     makers: list[Callable[[], Engine]] = [
-        lambda: torch_engine(model, place, num_threads),
-        lambda: (
-            OnnxRuntimeDeviceEngine(model, CUDA)
-            if place.type == "cuda"
-            else onnx_runtime_engine(model, num_threads)
-        ),
+        partial(torch_engine, model, place, num_threads),
+        partial(OnnxRuntimeDeviceEngine, model, CUDA)
+        if on_gpu
+        else partial(onnx_runtime_engine, model, num_threads),
     ]
     engines: list[Engine] = []
     reasons: list[str] = []

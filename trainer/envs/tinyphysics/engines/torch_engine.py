@@ -99,7 +99,8 @@ def torch_engine(model: Any, device: torch.device, num_threads: int = 0) -> Engi
 
     @torch.inference_mode()  # which holds for one thread
     def network(states: Tensor, tokens: Tensor) -> NDArray[Any]:
-        return rebuilt(states, tokens).numpy()
+        logits: NDArray[Any] = rebuilt(states, tokens).numpy()
+        return logits
 
     check_rebuilt(model, lambda states, tokens: torch.from_numpy(network(states, tokens)))
     if on_processor:

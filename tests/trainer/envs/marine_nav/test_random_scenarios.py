@@ -24,7 +24,7 @@ from operant.trainer.envs.marine_nav.layout import (
     X,
     Y,
 )
-from operant.trainer.envs.marine_nav.scenarios import generate
+from operant.trainer.envs.marine_nav.random_scenarios import generate
 from operant.trainer.envs.marine_nav.world import World
 
 pytestmark = pytest.mark.slow
