@@ -18,9 +18,8 @@ from ..memory.samplers import make_orders
 from ..policies.normalizers import Rewards, observe
 from ..policies.policy import Policy
 from ..returns.episodes import FromStart
-from .algorithm import Algorithm, Metrics, Options
+from .algorithm import Algorithm, LearnerSettings, Metrics, Options
 from .optimizer import FROM_NETWORKS, FiniteUpdates, FlatAdam, origin_in_rollout
-from .settings import LearnerSettings
 
 STEPS_IN_GRAPH = 4  # of the optimizer: with memory each is up to thousands of nodes
 

@@ -21,12 +21,11 @@ from ..policies.distributions import Distribution
 from ..policies.recurrent_actor_critic import RecurrentActorCritic
 from ..returns.gae import gae
 from ..spaces import Spaces
-from .algorithm import Metrics, Options, scheduled
+from .algorithm import LearnerSettings, Metrics, Options, scheduled
 from .auxiliary import AuxiliaryLoss, embedding_size
 from .minibatches import Batch, Minibatch, fill_values, rows_of, slices, steps_of
 from .on_policy import OnPolicy, flat_gradient
 from .optimizer import scaled_down
-from .settings import LearnerSettings
 
 
 @dataclass

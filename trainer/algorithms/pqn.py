@@ -21,10 +21,9 @@ from ..policies.q_network import QPolicy
 from ..policies.value_network import ValueNetwork, make_layer_norm_network
 from ..returns.q_lambda import q_lambda
 from ..spaces import Spaces
-from .algorithm import Metrics, Options, epsilon_at
+from .algorithm import LearnerSettings, Metrics, Options, epsilon_at
 from .on_policy import OnPolicy, flat_gradient
 from .optimizer import scaled_down
-from .settings import LearnerSettings
 
 
 class Returns(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..returns import variances
+from ..returns import gae
 from .process_group import ProcessGroup
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def normalize_advantages(
     if it is given.
     """
     if ranks.size == 1:
-        return variances.normalized(advantages, among)
+        return gae.normalized(advantages, among)
     counted = advantages if among is None else among
     return normalized_by(moments(ranks, [counted])[0], advantages)
 
@@ -105,15 +105,15 @@ def normalize_advantages(
 def normalized_by(moments: Tensor, advantages: Tensor) -> Tensor:
     """Normalise by count, mean and deviation [3] float64. A single advantage is left as it is."""
     count, mean, deviation = moments.tolist()
-    return advantages if count < 2 else (advantages - mean) / (deviation + variances.EPSILON)
+    return advantages if count < 2 else (advantages - mean) / (deviation + gae.EPSILON)
 
 
 def explained_variance(ranks: ProcessGroup, returns: Tensor, values: Tensor) -> Tensor:
     """The fraction of the variance of all ranks' returns that the values predict."""
     if ranks.size == 1:
-        return variances.explained_variance(returns, values)
+        return gae.explained_variance(returns, values)
     variance, left = moments(ranks, [returns, returns - values])[:, 2].square().unbind()
-    return variances.explained(variance, left)
+    return gae.explained(variance, left)
 
 
 def by_rank(ranks: ProcessGroup, tensor: Tensor) -> Tensor:

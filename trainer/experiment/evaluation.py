@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ...shared.errors import ConfigError
-from ..envs import make_envs
+from ..envs.hosts import AnySpec, make_envs
 from ..envs.spec import EnvSpec
 from ..envs.vector import Transitions
 from ..jit.streams import EVALUATION
@@ -20,7 +20,7 @@ from ..policies.policy import Policy, first_state
 from ..returns.episodes import Evaluation, FromStart, Progress
 
 if TYPE_CHECKING:
-    from ..envs import AnyEnvs, AnySpec
+    from ..envs.hosts import AnyEnvs
 
 MAX_EPISODE_STEPS = 27_000  # half an hour at 15 actions a second, as Atari's episodes are limited
 

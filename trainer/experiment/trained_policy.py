@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from ...shared.errors import CheckpointError, UsageError
 from ...shared.runs.run_folder import Run
 from ..config import TrainConfig
 from ..config.from_values import saved_config
+from ..envs.hosts import AnySpec, describe
 from ..policies.implicit_quantiles import ImplicitQuantiles
 from ..policies.policy import Policy, first_state
 from .checkpoints import NEWEST, Checkpoint, named_checkpoint
@@ -27,6 +29,11 @@ class TrainedPolicy:
     policy: Policy
     config: TrainConfig
     iteration: int
+
+    @cached_property
+    def spec(self) -> AnySpec:
+        """The environment that the policy was trained in. Raises ConfigError."""
+        return describe(self.config)
 
     def first_state(self, num_rows: int) -> Tensor:
         """The recurrent state [num_rows, state_size] at the beginning of episodes."""

@@ -1,12 +1,10 @@
-"""Normalises observations by their running mean and deviation, and computes the discounted returns
-whose deviation scales rewards.
-"""
+"""Normalises observations by their running mean and deviation, in compiled loops."""
 
 from __future__ import annotations
 
 from numpy import float32
 
-from .compiling import compiled, specialised
+from .compiling import compiled
 
 CLIP = float32(10.0)
 
@@ -40,19 +38,3 @@ def _normalize(first, rows, obs_size, policy, x):
             mean, deviation = policy.obs_mean[i], policy.obs_deviation[i]
             for row in range(first, first + rows):
                 x[row, i] = min(max((x[row, i] - mean) / deviation, -CLIP), CLIP)
-
-
-def discount_template(rewards, dones, gamma, running, returns):
-    """The discounted sums [T, N] of `rewards` [T, N] so far; `running` [N] goes on from rollout to
-    rollout, and begins anew after a `done`.
-    """
-    steps, num_envs = rewards.shape
-    for t in range(steps):
-        for n in range(num_envs):
-            running[n] = running[n] * gamma + rewards[t, n]
-            returns[t, n] = running[n]
-            if dones[t, n]:
-                running[n] = 0.0
-
-
-discount = specialised(discount_template, "any")

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from ..machine.values import State
-from ..policies.draws import FOR_ROWS, make_draws, side_seed
-from ..policies.generators import set_generator
-from ..returns.variances import normalized
+from ..policies.draws import FOR_ROWS, make_draws, set_generator, side_seed
+from ..returns.gae import normalized
 from .rollout import Rollout
 
 Drawn = Iterator[tuple[Tensor, Tensor | None]]

@@ -27,7 +27,7 @@ from ..machine.staged_values import Event, SpanTimer, event_maker
 from ..machine.values import State
 from ..memory.rollout import Rollout
 from ..policies.actor_critic import ActorCritic
-from ..policies.generators import set_generator
+from ..policies.draws import set_generator
 from .steering import beta_mean, steering
 
 EPISODE_STEPS = COST_END - CONTROL_START

@@ -9,11 +9,10 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from ..algorithms.algorithm import Metrics
+from ..algorithms.algorithm import LearnerSettings, Metrics
 from ..algorithms.on_policy import flat_gradient
 from ..algorithms.optimizer import scaled_down
 from ..algorithms.ppo import PPO
-from ..algorithms.settings import LearnerSettings
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.reductions import mean_gradient
 from ..distributed.sampler import local_places
