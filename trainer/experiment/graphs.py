@@ -47,8 +47,8 @@ class Graphs(Executor):
         """Everything goes to one stream, which is not the default one: that cannot be captured."""
         return torch.cuda.stream(self._stream) if self._stream else contextlib.nullcontext()
 
-    def counter(self, start: int = 0) -> Tensor:
-        return torch.full((), float(start), dtype=torch.float64, device=self.device)
+    def counter(self) -> Tensor:
+        return torch.zeros((), dtype=torch.float64, device=self.device)
 
     def run(self, name: str, work: Callable[[], Any]) -> None:
         """Run `work`, always the same under that `name`, from its graph as soon as there is one:
