@@ -118,6 +118,7 @@ class Algorithm(ABC):
         self.is_inline, self._tick, self._num_threads = is_inline, tick, num_threads
         self._each, self.ranks = each, ranks
         self.num_ticks = 0
+        self._notices: list[str] = []
         self.under_way: UnderWay | None = None
         self.section = settings.section
 
@@ -191,7 +192,8 @@ class Algorithm(ABC):
 
     def take_notices(self) -> list[str]:
         """New notices about how learning goes, each returned once."""
-        return []
+        taken, self._notices = self._notices, []
+        return taken
 
     def learning_rate(self, progress_fraction: Scalar) -> Scalar:
         section = self.section

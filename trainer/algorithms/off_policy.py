@@ -131,7 +131,6 @@ class OffPolicy(Algorithm):
         fails_by = f"{settings.algorithm}.nan_updates" if fails else ""
         self.finite_updates = FiniteUpdates(self.is_inline, device, fails_by)
         self._num_rows_each = settings.rollout_size
-        self._notices: list[str] = []
         if self.replay.nbytes >= SAID_FROM_BYTES:
             size = f"{self.replay.nbytes / 2**30:,.1f} GiB of memory"
             capacity = settings.table("replay").capacity
@@ -364,10 +363,6 @@ class OffPolicy(Algorithm):
         )
         returns = from_start.returns + from_start.left_discounts * last
         return {"value/overestimation": float((first - returns).mean())}
-
-    def take_notices(self) -> list[str]:
-        taken, self._notices = self._notices, []
-        return taken
 
     def state_dict(self) -> State:
         """Everything the next update depends on but the policy; in main memory."""

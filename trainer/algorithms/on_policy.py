@@ -14,7 +14,7 @@ from ..config.sections.ppo import PPOConfig
 from ..config.sections.pqn import PQNConfig
 from ..machine.values import Scalar, State
 from ..memory.rollout import Rollout
-from ..memory.samplers import make_orders
+from ..policies.draws import make_orders
 from ..policies.normalizers import Rewards, observe
 from ..policies.policy import Policy
 from ..returns.episodes import FromStart
@@ -43,7 +43,6 @@ class OnPolicy(Algorithm):
         self.updates_per_iteration = self.section.num_epochs * self.section.num_minibatches
         self.num_parts = settings.rollout_size // settings.part_steps
         self.orders = make_orders(self.num_parts, self.seed, self.device, self.is_inline)
-        self._notices: list[str] = []
         wanted, num_rows = settings.normalization, len(self.ranks.my_rows(settings.num_rows))
         self.rewards = Rewards(
             num_rows, self.section.gamma, limit=wanted.reward_limit,
@@ -106,8 +105,7 @@ class OnPolicy(Algorithm):
     def take_notices(self) -> list[str]:
         if self.is_inline:
             self._notices += self.finite_updates.notices()
-        taken, self._notices = self._notices, []
-        return taken
+        return super().take_notices()
 
     def compare(self, from_start: FromStart) -> dict[str, float]:
         self._notices += self.finite_updates.notices()  # the device is idle
@@ -117,13 +115,13 @@ class OnPolicy(Algorithm):
         return {
             "optimizer": self.optimizer.state_dict(),
             "finite_updates": self.finite_updates.state_dict(),
-            **self.orders.state_dict(),
+            "orders": self.orders.state_dict(),
         }
 
     def load_state_dict(self, state: State) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
         self.finite_updates.load_state_dict(state["finite_updates"])
-        self.orders.load_state_dict(state)
+        self.orders.load_state_dict(state["orders"])
 
     def extra_state(self) -> State:
         """Running statistics of rewards, if rewards are normalised."""
