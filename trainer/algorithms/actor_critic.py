@@ -1,4 +1,4 @@
-"""What all algorithms share that learn an actor from critics, and both from replay."""
+"""The base of off-policy algorithms that learn critics from replay, and an actor from critics."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from .optimizer import FlatAdam, make_loss_scale, scaled_down
 
 
 class CriticLosses(NamedTuple):
-    """Of a minibatch: the critics' mean loss and mean value, how far each sample [B] was from its
-    target, its priority [B], and the loss's derivative by the critics' weights [P].
+    """The critics' mean loss and mean value over a minibatch, the distance [B] of each sample from
+    its target, its priority [B], and the loss's derivative by the critics' weights [P].
     """
 
     loss: Tensor
@@ -80,7 +80,7 @@ class OffPolicyActorCritic(OffPolicy):
 
     @abstractmethod
     def next_values(self, next_obs: Tensor) -> Tensor:
-        """What the target says of the states after [B], from their observations, normalised."""
+        """Values [B] of the next states by the target, from their normalised observations."""
 
     @abstractmethod
     def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
@@ -138,7 +138,7 @@ class OffPolicyActorCritic(OffPolicy):
         return self.values_of(obs, self.policy.best(obs))
 
     def values_of(self, obs: Tensor, actions: Tensor) -> Tensor:
-        """What the critics say [B] of observations, normalised, and actions: the smallest."""
+        """The smallest of the critics' values [B] of normalised observations and actions."""
         values: Tensor = self.critics.taped(obs, actions)[0]
         return values.amin(0)
 
@@ -176,7 +176,7 @@ class OffPolicyActorCritic(OffPolicy):
         )
 
     def before_critics(self, obs: Tensor) -> Metrics:
-        """What comes first in an update; means over the minibatch."""
+        """Called first in an update; returns metrics, means over the minibatch."""
         return {}
 
     def after_critics(self, figures: Metrics, rate: Any, active: Tensor | None) -> None:

@@ -1,4 +1,4 @@
-"""What all algorithms share that learn from rollouts of the policy they improve."""
+"""The base of all algorithms that learn from rollouts of the policy that they improve."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class OnPolicy(Algorithm):
         )  # fmt: skip
 
     def compiled(self, function: F) -> F:
-        """`function` by torch.compile, where a run wants that. Raises ConfigError where that cannot
-        be had.
+        """`function`, by torch.compile if the run asks for that. Raises ConfigError if torch.compile
+        is not available.
         """
         if not self.settings.compile:
             return function
@@ -79,7 +79,7 @@ class OnPolicy(Algorithm):
 
     @property
     def uses_threads(self) -> bool:
-        """Collecting does, whatever the update."""
+        """Collecting uses several threads, whatever the update does."""
         return self.is_inline
 
     @property
@@ -88,18 +88,18 @@ class OnPolicy(Algorithm):
 
     @abstractmethod
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
-        """One update, with `rewards` [T, N] as they are to be learned from."""
+        """One update from a rollout with `rewards` [T, N], which may be normalised."""
 
     def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
         learned = self.learn(rollout, self.rewards.of(rollout), progress_fraction)
         metrics = {**learned, "updates/skipped": self.finite_updates.num_skipped + 0}
         if self.settings.normalization.obs:
-            # After the update: all of an iteration sees them through the same statistics.
+            # After the update: a whole iteration normalises observations by the same statistics.
             observe(self.policy.normalizer, rollout.obs_in_pieces(), self.ranks)
         return metrics
 
     def moving(self, checked: Tensor, moves: Tensor | None, rollout: Rollout) -> Tensor | None:
-        """`moves`, or 0 where `checked` [] is not finite: then the minibatch moves nothing."""
+        """`moves`, or 0 if `checked` [] is not finite: then the minibatch moves nothing."""
         return self.finite_updates.moving(checked, moves, partial(origin_of, rollout))
 
     def take_notices(self) -> list[str]:
@@ -141,5 +141,5 @@ def flat_gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
 
 
 def origin_of(rollout: Rollout) -> str:
-    """Where an update from a `rollout` that is not finite comes from."""
+    """A sentence on where NaN or infinity in an update from this `rollout` came from."""
     return origin_in_rollout(rollout) or FROM_NETWORKS

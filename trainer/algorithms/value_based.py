@@ -1,4 +1,4 @@
-"""What all algorithms share that learn action values from replay and act by the highest."""
+"""The base of algorithms that learn action values from replay and take the best action."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .optimizer import FlatAdam, make_loss_scale, scaled_down
 
 
 class Losses(NamedTuple):
-    """Of a minibatch: the loss, the distance from the target and the priority of every sample [B],
+    """Per-sample results of a minibatch: loss, distance from the target and priority of each [B],
     the value of its action [B], and the derivative of the losses' sum by the network's outputs
     [B, ...].
     """
@@ -72,12 +72,12 @@ class ValueBased(OffPolicy):
         }
 
     def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
-        """What the network is asked, of `obs`, normalised."""
+        """The network's inputs for normalised `obs`."""
         return (obs,)
 
     @abstractmethod
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
-        """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
+        """Losses of a minibatch, from the network's `outputs` and normalised `next_obs`."""
 
     def explore(self, progress_fraction: Scalar) -> None:
         """Where layers are noisy every row has a draw of its own, kept for all of the collection:
