@@ -26,10 +26,12 @@ import sys, time
 sys.path[:0] = sys.argv[2].split(":")
 from pathlib import Path
 from operant.shared import MetricsReader
+from operant.shared.rows.curves import Curves
 reader = MetricsReader.attach(Path(sys.argv[1]))
+curves = Curves(None, reader)
 print("watching", flush=True)
 while True:
-    reader.read(), reader.history(), reader.events()
+    reader.read(), curves.history(), reader.events()
     time.sleep(0.1)
 """
 

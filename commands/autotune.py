@@ -114,9 +114,8 @@ def candidates(config: TrainConfig, fixed: Collection[str]) -> Iterator[tuple[st
     """No settings, then numbers of environments, with the same env steps per iteration, and workers
     and groups that fit them. `fixed` keys stay as configured.
     """
+    from ..trainer.envs.workers.dividing import AUTO, num_cores
     from ..trainer.envs.workers.dividing import candidates as divisions
-    from ..trainer.envs.workers.dividing import num_cores
-    from ..trainer.envs.workers.plan import AUTO
 
     yield ()
     has_workers = getattr(config, "workers", None) is not None

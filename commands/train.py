@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 class _TrainCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, and if an unknown option is a setting, the error shows how to set it."""
+        """Parse as click does; if an unknown option is a setting, the error shows how to set it."""
         settings = [each for each in args if re.fullmatch(r"[\w.]+=.+", each)]
         try:
             return super().parse_args(ctx, args)

@@ -23,6 +23,7 @@ from .charts.shown_run import assigned_looks
 from .render.ascii import needs_ascii
 from .render.palette import THEMES, Palette
 from .runs.list.comparison import MAX_RUNS
+from .runs.list.group_source import MEMBER_ROWS
 from .runs.list.runs_poller import RunsPoller
 from .runs.reading.run_poller import RunPoller
 from .runs.reading.run_source import Companion, RunSource
@@ -320,7 +321,7 @@ def watch(
     app = MonitorApp(
         run,
         run_source=run_source,
-        member_source=lambda member: RunPoller(member, reads_rows=False),
+        member_source=lambda member: RunPoller(member, max_rows=MEMBER_ROWS),
         runs_source=machines,
         settings_path=settings_path(),
         theme=theme,

@@ -23,17 +23,17 @@ from .errors import UsageError as UsageError
 
 if TYPE_CHECKING:
     from .page.events import Event as Event
-    from .page.history import History as History
     from .page.reader import MetricsReader as MetricsReader
     from .page.reader import Snapshot as Snapshot
     from .page.schema import Metric as Metric
     from .page.writer import MetricsWriter as MetricsWriter
+    from .rows.history import History as History
     from .runs.outcome import Outcome as Outcome
 
 # The modules of names that are imported at their first use: `operant --help` needs no numpy.
 _HOMES = {
     "Event": "page.events",
-    "History": "page.history",
+    "History": "rows.history",
     "Metric": "page.schema",
     "MetricsReader": "page.reader",
     "MetricsWriter": "page.writer",

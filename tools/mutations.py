@@ -77,9 +77,11 @@ FAULTS = (
     Fault("shared/page/row_ring.py", "if is_filler or at < begin_now:", "if is_filler:", SHARED + "page/test_row_ring.py"),
     Fault("shared/page/row_ring.py", "            if not is_whole(record):\n                reached = at\n                break\n", "", SHARED + "page/test_row_ring.py"),
     # Rows on disk and the recorder.
-    Fault("shared/rows/row_file.py", "part = decoded(data).part(slice(last_row + 1 - first_row))", "part = decoded(data).part(slice(last_row - first_row))", SHARED + "rows/test_row_file.py"),
+    Fault("shared/rows/row_file.py", ".part(slice(num_rows + 1 - cut[0]))", ".part(slice(num_rows - cut[0]))", SHARED + "rows/test_row_file.py"),
     Fault("shared/rows/row_file.py", "self._note(\"last_publish\", min(publish, self.last_publish))\n            self._note(\"kept", "self._note(\"last_publish\", self.last_publish)\n            self._note(\"kept", SHARED + "rows/test_row_file.py"),
-    Fault("shared/rows/row_file.py", "first_row = num_rows - len(rows) + 1", "first_row = num_rows - len(rows)", SHARED + "rows/test_row_file.py"),
+    Fault("shared/rows/row_file.py", "FOLD * counts[level + 1] + 1, count", "FOLD * counts[level + 1], count", SHARED + "rows/test_row_file.py"),
+    Fault("shared/rows/levels.py", "np.where(is_finite, highs, -np.inf)", "np.where(is_finite, means, -np.inf)", SHARED + "rows/test_levels.py"),
+    Fault("shared/rows/curves.py", "last_row > self._num_rows, self", "False, self", "tests/monitor/runs/reading/test_closer_look.py"),
     Fault("monitor/recorder/every_row.py", "if publish_of(record) > last]", "if publish_of(record) >= last]", MONITOR + "recorder/test_every_row.py"),
     Fault("monitor/recorder/every_row.py", "- last - len(records) + file.count", "- len(records) + file.count", MONITOR + "recorder/test_every_row.py"),
     # Locks and states.

@@ -13,7 +13,7 @@ import torch
 
 from ...shared.errors import UsageError
 from ...trainer.config import TrainConfig
-from ...trainer.envs import env_spec_of, load_spec, num_agents_of
+from ...trainer.envs.hosts import describe, load_spec
 from ...trainer.envs.spec import EnvSpec
 from ...trainer.envs.vector import Transitions, VectorEnv
 from ...trainer.experiment.build import device_experiment, processor_experiment
@@ -44,7 +44,7 @@ def own_sides(bench: str, config: TrainConfig, device: torch.device) -> list[Sid
         return [Rollouts(config, device)]
     if bench == "train":
         return [Training(config, device)]
-    if device.type == "cuda" and num_agents_of(config) == 1:
+    if device.type == "cuda" and config.num_agents == 1:
         return [CudaEnvs(config.env, config.num_envs, device, many) for many in (True, False)]
     return [ProcessorEnvs(config)]
 
@@ -55,7 +55,7 @@ class ProcessorEnvs:
     name = "operant"
 
     def __init__(self, config: TrainConfig) -> None:
-        spec = env_spec_of(config)
+        spec = describe(config)
         if not isinstance(spec, EnvSpec):
             raise UsageError(
                 f"env = {config.env} is stepped by its own library; `operant bench rollout` "
@@ -86,7 +86,9 @@ class CudaEnvs:
     """
 
     def __init__(self, env: str, num_envs: int, device: torch.device, at_once: bool) -> None:
-        self._spec, self._num_envs, self._device = load_spec(env), num_envs, device
+        spec = load_spec(env)
+        assert isinstance(spec, EnvSpec)
+        self._spec, self._num_envs, self._device = spec, num_envs, device
         self._at_once = at_once
         self.name = "operant, many steps a launch" if at_once else "operant, a launch a step"
 

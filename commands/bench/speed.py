@@ -76,6 +76,7 @@ def run(
 ) -> int:
     import torch
 
+    from ...trainer.envs.hosts import describe
     from ...trainer.experiment.plan import load_runnable, plan, this_machine
     from ...trainer.machine.device import device_name
     from ...trainer.machine.main_memory import keep_freed_memory
@@ -87,7 +88,7 @@ def run(
     named = {"device": device, "num_envs": num_envs}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
     chosen = load_runnable(config, overrides)
-    place = plan(chosen, this_machine()).device
+    place = plan(chosen, describe(chosen), this_machine()).device
     answer = {
         "bench": bench,
         "env": chosen.env,

@@ -149,7 +149,7 @@ def _rows_at(env_steps: float, rows: Sequence[RunRow], metrics: set[str]) -> dic
     """Those of `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
     last ones that were written up to that step.
     """
-    from ...monitor.export.rows import columns_of
+    from ...monitor.export.frame import columns_of
 
     def at(row: RunRow) -> RunRow:
         assert row.status

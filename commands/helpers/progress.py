@@ -50,7 +50,7 @@ class LastingStream:
 
 @contextmanager
 def progress_report(run_id: str, to_stderr: bool) -> Iterator[Progress]:
-    """What to tell of every publish and every phase."""
+    """The progress of a run on standard output or error: a bar on a terminal, else lines."""
     stream = cast(TextIO, LastingStream(sys.stderr if to_stderr else sys.stdout))
     if stream.isatty():
         with _bar(run_id, stream) as report:
@@ -96,7 +96,7 @@ class PhaseWords:
 
 
 class TimeLeft:
-    """What is left of the time that a publish promised, in words; empty once it is over."""
+    """Counts down the time left of the newest publish, in words; empty once it is over."""
 
     def __init__(self, left_s: float, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._end_s = now, now() + left_s

@@ -177,7 +177,9 @@ class Mirror:
 def read_machine(run: RunElsewhere) -> MachineSample | None:
     """The newest numbers of its machine; None where its process is gone."""
     with contextlib.suppress(OSError, StreamError):
-        return _checked(_OF_MACHINE, MACHINE_FILE, (run.folder / MACHINE_FILE).read_bytes())
+        data = (run.folder / MACHINE_FILE).read_bytes()
+        sample: MachineSample | None = _checked(_OF_MACHINE, MACHINE_FILE, data)
+        return sample
     return None
 
 

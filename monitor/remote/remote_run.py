@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 
 from ...shared.runs.run_elsewhere import REPORT_FILE, RunElsewhere
+from ...shared.runs.run_folder import Run
 from ...shared.runs.status import RunStatus, read_status
 from ..runs.machine.machine import MachineSample
 from ..runs.reading.run_poller import RunPoller
@@ -48,7 +49,7 @@ class RemoteRun:
 
     def poll(self) -> RunView:
         """The newest view, its age brought up to now."""
-        view, report, trouble = self._poller.poll(), self.run.report(), self._stream.trouble
+        view, report, trouble = self._poller.poll(), self._elsewhere.report(), self._stream.trouble
         status = view.status
         if trouble:
             status = replace(status, message=trouble, eta_s=None)
@@ -61,7 +62,7 @@ class RemoteRun:
 
     def machine(self) -> MachineSample | None:
         """What the run's own machine does for it."""
-        return read_machine(self.run)
+        return read_machine(self._elsewhere)
 
     def close(self) -> None:
         self._poller.close()
@@ -71,8 +72,9 @@ class RemoteRun:
         run = self._stream.mirror.run(run_id)
         if run is None:
             raise StreamError(f"{self.name.host} streams other runs")
-        self.run = run
-        self._poller = RunPoller(run, reads_rows=False)
+        self.run: Run = run
+        self._elsewhere = run
+        self._poller = RunPoller(run)
 
 
 def _is_report(piece: Piece) -> bool:

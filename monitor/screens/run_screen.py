@@ -181,9 +181,7 @@ class RunScreen(MonitorScreen):
     @property
     def has_all_rows(self) -> bool:
         """Whether `has_looked`, and charts and media show what they will show."""
-        looked = self._looked
-        is_loading = looked and any(one.view.is_loading for one in looked.watched)
-        return self.has_looked and not is_loading and not self._panes.is_reading
+        return self.has_looked and not self._panes.is_reading
 
     @property
     def state(self) -> str:

@@ -57,9 +57,11 @@ class Curves:
         self._num_rows, self._last_in_file = 0, 0  # rows of the file; last publish of this page
         self._file_places = self._page_places = np.zeros(0, np.int64)
         self._newest = _NewestRows(page, max_rows) if page else None
-        self._blocks: dict[int, tuple[Piece, _Block]] = {}  # what was read last of each level
+        # What was read last of each level, for the whole run and for a closer look.
+        self._blocks: dict[int, tuple[Piece, _Block]] = {}
+        self._closer_blocks: dict[int, tuple[Piece, _Block]] = {}
         self._version: tuple[object, ...] = (None,)
-        self._known = History()
+        self._known, self._known_version = History(), self._version
 
     @classmethod
     @contextmanager
@@ -87,21 +89,23 @@ class Curves:
         """Let go of the file. The page is let go of by whoever opened it."""
         if self._file:
             self._file.close()
-        self._file, self._blocks = None, {}
+        self._file = None
+        self._forget_blocks()
 
     def history(self) -> History:
         """The whole run: the newest rows one by one, those before them folded where there are more
         than `max_rows`. It is the same object as long as nothing was published. Raises PageError.
         """
-        before = self._version
         try:
             self.look()
-            if self._version != before:
+            if self._version != self._known_version:
                 single = min(NUM_SINGLE, self._max_rows)
-                self._known = self._joined(pieces(1, self._num_rows, self._max_rows, single), True)
+                parts = pieces(1, self._num_rows, self._max_rows, single)
+                self._known = self._joined(parts, True, self._blocks)
+                self._known_version = self._version
         except RowFileError as error:
             self._forget_file(error)
-            self._known = self._joined([], True)
+            self._known = self._joined([], True, {})
         return self._known
 
     def closer(self, first_row: int, last_row: int) -> History:
@@ -112,7 +116,17 @@ class Curves:
         parts = []
         if first_row <= self._num_rows:
             parts = pieces(first_row, min(last_row, self._num_rows), self._max_rows)
-        return self._joined(parts, has_newest=last_row > self._num_rows)
+        return self._joined(parts, last_row > self._num_rows, self._closer_blocks)
+
+    def up_to(self, publish: int) -> History:
+        """The newest rows up to a publish, one by one, at most `max_rows` of the file. Raises
+        PageError.
+        """
+        self.look()
+        last = self._file.row_up_to(publish) if self._file else 0
+        has_newest = publish > self._last_in_file
+        parts = pieces(max(1, last - self._max_rows + 1), last, self._max_rows) if last else []
+        return self._joined(parts, has_newest, {}).until_publish(publish)
 
     def batches(self) -> Iterator[RowBatch]:
         """All rows, oldest first, some at a time; their places are those of `metrics`. Rows that
@@ -143,7 +157,8 @@ class Curves:
             if not is_of_page and first:
                 # Rows of a process before: the recorder drops those that the page does not follow.
                 assert self._file
-                self._num_rows, self._blocks = self._file.row_up_to(first - 1), {}
+                self._num_rows = self._file.row_up_to(first - 1)
+                self._forget_blocks()
             # Rows that the ring lost while the file was looked at are in the file by now.
             is_gap = is_of_page and first > self._last_in_file + 1
             if not (is_gap and self._file and self._file.last_publish() > self._last_in_file):
@@ -152,7 +167,7 @@ class Curves:
         newest = self._newest.last_publish if self._newest else 0
         version = epoch, is_of_page, newest or self._num_rows, len(self.metrics)
         if (epoch, len(self.metrics)) != (self._version[0], self._version[-1]):
-            self._blocks = {}
+            self._forget_blocks()
         self._version = version
 
     def _look_at_file(self) -> tuple[int, bool]:
@@ -190,12 +205,14 @@ class Curves:
     def _max_rows(self) -> int:
         return min(self._most, max(FEWEST_ROWS, MAX_VALUES // max(1, len(self.metrics))))
 
-    def _joined(self, parts: Sequence[Piece], has_newest: bool) -> History:
+    def _joined(
+        self, parts: Sequence[Piece], has_newest: bool, known: dict[int, tuple[Piece, _Block]]
+    ) -> History:
         """The rows of the file in `parts`, and those of the ring behind them."""
         blocks = []
         if self._file and parts:
             with self._file.one_moment():
-                blocks = [self._block(self._file, piece) for piece in parts]
+                blocks = [self._block(self._file, piece, known) for piece in parts]
         if self._newest and has_newest:
             blocks += [
                 self._block_of([rows], level, self._page_places)
@@ -208,10 +225,12 @@ class Curves:
         names = [metric.name for metric in self.metrics]
         return History(names, heads, [values for _, values in blocks], first_row)
 
-    def _block(self, file: RowFileReader, piece: Piece) -> _Block:
+    def _block(
+        self, file: RowFileReader, piece: Piece, read: dict[int, tuple[Piece, _Block]]
+    ) -> _Block:
         """Rows of the file; what was read for the last piece of this level is not read again."""
         level, first, last = piece
-        before, known = self._blocks.get(level, (Piece(level, first, first - 1), _NO_BLOCK))
+        before, known = read.get(level, (Piece(level, first, first - 1), _NO_BLOCK))
         if not before.first <= first <= before.last + 1 or before.last > last:
             before, known = Piece(level, first, first - 1), _NO_BLOCK
         heads, values = (part[..., first - before.first :] for part in known)
@@ -220,11 +239,14 @@ class Curves:
             new_heads, new_values = self._block_of(batches, level, self._file_places)
             heads = np.concatenate([heads, new_heads], axis=1)
             values = np.concatenate([values, new_values], axis=2) if values.size else new_values
-        self._blocks[level] = piece, (heads, values)
+        read[level] = piece, (heads, values)
         return heads, values
 
     def _block_of(self, batches: Sequence[RowBatch], level: int, places: Integers) -> _Block:
         return heads_of(batches), spread_out(batches, level, places, len(self.metrics))
+
+    def _forget_blocks(self) -> None:
+        self._blocks, self._closer_blocks = {}, {}
 
     def _forget_file(self, error: RowFileError) -> None:
         """Do without a file that is damaged; it may be another one at the next look."""

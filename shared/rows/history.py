@@ -79,6 +79,11 @@ class History:
         return self.heads[SPAN]
 
     @cached_property
+    def is_folded(self) -> bool:
+        """Whether any row stands for several publishes."""
+        return bool((self.num_publishes > 1).any())
+
+    @cached_property
     def last_row(self) -> Integers:
         """Number of the newest publish in each row, counted as `first_row` is [R]."""
         last: Integers = self.first_row - 1 + np.cumsum(self.num_publishes)
@@ -107,6 +112,11 @@ class History:
             values.append(part[:, :, : max(0, left)])
             left -= part.shape[2]
         return History(self.names, self.heads[:, :num_rows], values, self.first_row)
+
+    def until_publish(self, publish: int) -> History:
+        """The rows up to the last that is not above `publish`."""
+        kept = np.flatnonzero(self.publish <= publish)
+        return self.until(int(kept[-1]) + 1 if len(kept) else 0)
 
     def since(self, row: int) -> History:
         """The rows from number `row` on, counted from 0."""

@@ -11,15 +11,21 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import numpy as np
+
 from ..console.capture import start_console
 from ..errors import PageError
 from ..page.layout import ROWS_BYTES
 from ..page.page_place import page_path
-from ..page.resumed_page import Beginning
+from ..page.reader import MetricsReader
+from ..page.row_ring import publish_of
 from ..page.schema import Metric
-from ..page.writer import DEFAULT_MAX_METRICS, Clock, MetricsWriter
+from ..page.writer import DEFAULT_MAX_METRICS, Beginning, Clock, MetricsWriter
 from ..processes.host import boot_id, process_start
 from ..processes.lock import RunLock
+from ..rows.curves import Curves
+from ..rows.history import History
+from ..rows.row_batch import ELAPSED_NS
 from ..text.harmless import one_line
 from .outcome import State
 from .recorder_process import RecorderProcess, RecorderSettings
@@ -178,9 +184,44 @@ class RunSession:
 
 
 def _beginning(run: Run, publish: int) -> Beginning | None:
-    """What the run's last page holds up to `publish`: the copy or what a crash left, whichever
-    holds more.
+    """How far the run was at `publish`, by the copy of its last page or by what a crash left,
+    whichever knows more.
     """
     paths = (run.page_copy_path, page_path(run))
-    found = [beginning for path in paths if (beginning := Beginning.read(path, publish))]
+    read = (_beginning_at(path, run.rows_path, publish) for path in paths)
+    found = [beginning for beginning in read if beginning]
     return max(found, key=lambda beginning: beginning.publish, default=None)
+
+
+def _beginning_at(path: Path, rows_path: Path, publish: int) -> Beginning | None:
+    """None when the page at `path` cannot be read, or there are no rows up to `publish`."""
+    try:
+        page = MetricsReader.attach(path)
+    except PageError:
+        return None
+    curves = Curves(rows_path, page)
+    try:
+        whole, newest = curves.history(), curves.up_to(publish)
+        if not len(newest):
+            return None
+        return Beginning(
+            publish=int(newest.publish[-1]),
+            header=page.header,
+            metrics=curves.metrics,
+            events=page.events(),
+            rows=[record for record in page.rows().records if publish_of(record) <= publish],
+            monotonic_ns=int(newest.heads[ELAPSED_NS, -1]),
+            latest=_latest(whole.until_publish(publish)) | _latest(newest),
+        )
+    except PageError:
+        return None
+    finally:
+        curves.close()
+        page.detach()
+
+
+def _latest(history: History) -> dict[str, float]:
+    """The last number of each metric that has one."""
+    means = {name: history.series(name).mean for name in history.names}
+    known = {name: mean[np.isfinite(mean)] for name, mean in means.items()}
+    return {name: float(mean[-1]) for name, mean in known.items() if len(mean)}

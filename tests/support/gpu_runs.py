@@ -31,7 +31,7 @@ def is_emulated() -> bool:
 
 def can_be_on_a_gpu(config: TrainConfig) -> bool:
     """Whether a run of this configuration with `device = "cuda"` is on the GPU as a whole."""
-    return can_be_on_gpu(config)
+    return can_be_on_gpu(config.facts())
 
 
 def make_run(config: TrainConfig, device: str, capture: bool | None = None) -> Experiment:

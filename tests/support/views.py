@@ -11,7 +11,7 @@ from operant.monitor.runs.list.runs_poller import RunRow, RunsView
 from operant.monitor.runs.machine.machine import DiskSample, GpuSample, MachineSample
 from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import Event, History, Metric
-from operant.shared.page.history import HEAD_WORDS, NEVER_WRITTEN
+from operant.shared.rows.row_batch import NEVER_WRITTEN
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.session import RunSession
 from operant.shared.runs.status import RunState, RunStatus
@@ -43,11 +43,11 @@ EVENTS = (
 def make_history(columns: dict[str, np.ndarray], env_steps: np.ndarray | None = None) -> History:
     """A history with a row for each value, ten of them a second."""
     (num_rows,) = {len(column) for column in columns.values()}
-    heads = np.zeros((num_rows, HEAD_WORDS), np.int64)
     numbers = np.arange(1, num_rows + 1)
     steps = np.full(num_rows, -1) if env_steps is None else env_steps
-    heads[:, 2:7] = np.stack([numbers, NOON_NS + numbers, numbers * 10**8, numbers, steps], axis=1)
-    return History(list(columns), heads, [np.stack(list(columns.values()), axis=1)])
+    spans = np.ones(num_rows, np.int64)
+    heads = np.stack([numbers, NOON_NS + numbers, numbers * 10**8, numbers, steps, spans])
+    return History(list(columns), heads, [np.stack(list(columns.values()))[None]])
 
 
 def training_curves(num_rows: int) -> dict[str, np.ndarray]:

@@ -29,7 +29,7 @@ from ..spaces import num_numbers, obs_type
 from ..spaces.encoders import Part, obs_parts
 
 if TYPE_CHECKING:
-    from ..envs import AnyEnvs
+    from ..envs.hosts import AnyEnvs
 
 
 ROWS_AT_ONCE = 512  # of whose actions a thread chooses

@@ -166,7 +166,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _problem(checkpoint: Checkpoint) -> str:
-    """What is wrong with a checkpoint's values; empty if nothing is."""
+    """The problem with a checkpoint's values, in words; empty if there is none."""
     for name, value in vars(checkpoint).items():
         if name in TABLES:
             if not isinstance(value, Mapping):
@@ -205,7 +205,7 @@ def named_checkpoint(
 
 
 def latest_checkpoint(folder: Path, warn: Callable[[str], None] = lambda _: None) -> Checkpoint:
-    """The newest checkpoint of a run that can be read; `warn` is told in one line where that is not
+    """The newest checkpoint of a run that can be read; `warn` gets a line where that is not
     the newest of all.
 
     Raises CheckpointError where there is none, and what is wrong with the newest where none can be

@@ -124,7 +124,7 @@ class CompileWatch:
 
 
 def expected_s(loop: Any) -> float | None:
-    """What compiling `loop` took the last time on this machine, or what it usually takes; None
+    """Seconds that compiling `loop` took the last time on this machine, or usually takes; None
     where neither is known.
     """
     path, name = seconds_file(loop)

@@ -122,7 +122,7 @@ def untraced(name: str) -> AbstractContextManager[Any]:
 
 @dataclass
 class Parts:
-    """What an experiment is made of. `evaluate` plays so many greedy episodes; `notices` are told
+    """The parts of an experiment. `evaluate` plays so many greedy episodes; `notices` are published
     when the run begins; `precompiling` is waited for before the first update.
     """
 
@@ -192,7 +192,7 @@ class Experiment:
 
     @property
     def planned_env_steps(self) -> int:
-        """Those of all rollouts, at the run's end."""
+        """Env steps of all rollouts, at the run's end."""
         if self.dead_env_steps:
             return self.config.total_env_steps
         return self.num_iterations * self.rollout_size
@@ -283,7 +283,7 @@ class Experiment:
         return map(self._counted, self.executor.finish())
 
     def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
-        """What all ranks do next."""
+        """The decision of all ranks about what comes next."""
         return self.ranks.agree(stop, checkpoint, *self.algorithm.weights)
 
     def collect(self) -> Rollout:
@@ -398,7 +398,7 @@ def as_numbers(metrics: Metrics) -> dict[str, float]:
 
 
 def without_empty_means(values: dict[str, float]) -> dict[str, float]:
-    """Where no episode ended there is no mean of them."""
+    """Remove the means over episodes if no episode ended."""
     if math.isnan(values.get("episode/return", 0.0)) and not values.get("episode/count"):
         del values["episode/return"], values["episode/length"]
     return values

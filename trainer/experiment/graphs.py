@@ -95,7 +95,7 @@ class Graphs(Executor):
         self._staged[name].values.copy_(stacked(metrics, self.device))
 
     def _arrived_until_there_is_room(self, name: str) -> list[tuple[int, dict[str, float]]]:
-        """What arrives until one more iteration can be started. Waits for all of them where the
+        """Values that arrive until one more iteration can be started. Waits for all of them if the
         last one had work of another name, which happens as learning begins.
         """
         if name != self._last_name:

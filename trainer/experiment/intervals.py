@@ -16,7 +16,7 @@ FIRST_EVALUATION_S = 60.0  # nobody knows before how long it takes
 
 
 class Due(NamedTuple):
-    """What is to be done once an iteration is over."""
+    """The things to do once an iteration is over."""
 
     evaluation: bool = False
     checkpoint: bool = False
@@ -52,7 +52,7 @@ class Intervals:
         self._before = Clock(experiment.num_started, experiment.env_steps, 0.0)
 
     def of_next_iteration(self) -> Due:
-        """What is due after the iteration that comes next."""
+        """The things that are due after the next iteration."""
         config, before = self._config, self._before
         after = self._before = self._after_next_iteration()
         evaluates = config.evaluation.is_due(before, after)
@@ -78,8 +78,8 @@ class Intervals:
         return spent_s <= config.time_fraction * seconds
 
     def _saves(self, before: Clock, after: Clock) -> bool:
-        """Of several ranks any may be lost, and none goes on without a checkpoint: the first comes
-        after the first iteration.
+        """Whether a checkpoint is due. Several ranks save one after the first iteration: any rank
+        may be lost, and the others cannot go on without a checkpoint.
         """
         is_first = before.iteration == 0 and self._experiment.ranks.size > 1
         return is_first or self._config.checkpoint.is_due(before, after)

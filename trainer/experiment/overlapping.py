@@ -46,7 +46,7 @@ class LaggingCollector:
         self._acting.load_state_dict(self._policy.state_dict())
 
     def take_episode_totals(self) -> Tensor:
-        """Of the episodes that ended in `rollout`."""
+        """Totals of the episodes that ended in `rollout`."""
         return self._episode_totals
 
     def __getattr__(self, name: str) -> Any:
@@ -54,7 +54,7 @@ class LaggingCollector:
         return getattr(self._collector, name)
 
     def state_dict(self) -> State:
-        """Between iterations, when every rollout that was collected is learned from."""
+        """The state between iterations, when every collected rollout is learned from."""
         acting = {name: x.cpu() for name, x in self._acting.state_dict().items()}
         return {**self._collector.state_dict(), "acting": acting}
 
@@ -64,7 +64,7 @@ class LaggingCollector:
 
 
 class OverlappingGraphs(Graphs):
-    """As `Graphs`, but that a rollout is collected on a stream of its own:
+    """Runs iterations like `Graphs`, but collects rollouts on a stream of their own:
 
         collect k + 1     after hand_over k
         hand_over k       after collect k and learn k - 1
@@ -90,7 +90,7 @@ class OverlappingGraphs(Graphs):
         return parts
 
     def aside(self) -> contextlib.AbstractContextManager[Any]:
-        """What rollouts are collected in."""
+        """The stream that rollouts are collected on."""
         return torch.cuda.stream(self._aside) if self._aside else contextlib.nullcontext()
 
     def _collect(self, collect: Collect) -> None:

@@ -36,7 +36,7 @@ def restoring(saved: Mapping[str, Any], own: Callable[[], Mapping[str, Any]]) ->
 
 
 def differences(saved: object, own: object, name: str = "") -> Iterator[str]:
-    """In words, where two nested states of tensors and plain values are not of the same form."""
+    """The places where two nested states of tensors and plain values differ in form, in words."""
     if isinstance(saved, Mapping) and isinstance(own, Mapping):
         prefix = f"{name}." if name else ""
         yield from (f"it lacks {prefix}{key}" for key in own if key not in saved)

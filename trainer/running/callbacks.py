@@ -268,7 +268,7 @@ class Callbacks(Step):
                 self.failure = error
 
     def _end(self) -> None:
-        """Every `on_end` is called, whatever went wrong: it may close a file."""
+        """Call every `on_end`, whatever went wrong: it may close a file."""
         assert self._run
         for method in self._hooks["on_end"]:
             try:
@@ -429,7 +429,7 @@ def _check_evaluates(callback: Any, run: LiveRun) -> None:
 
 
 def callbacks_of(config: TrainConfig) -> list[Any]:
-    """Those that a configuration asks for: by `checkpoint.best` and [stop]."""
+    """The callbacks of a configuration's `checkpoint.best` and [stop]."""
     found: list[Any] = []
     best, evaluates = config.checkpoint.best, config.evaluation.num_episodes > 0
     if best != NO_BEST and (evaluates or not best.startswith("evaluation/")):

@@ -99,8 +99,8 @@ def own_gpu(place: Place) -> str:
 
 
 def device_of(config: TrainConfig, place: Place, ranks: Sequence[Introduction]) -> torch.device:
-    """Where this rank learns: its GPU with `device = cuda`, else the processor. Raises ConfigError,
-    which names the rank, where one has no GPU.
+    """The device of this rank: its GPU with `device = cuda`, else the processor. Raises
+    ConfigError, which names the rank, if one has no GPU.
     """
     if config.device != "cuda":
         return torch.device("cpu")

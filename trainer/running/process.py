@@ -26,8 +26,10 @@ from ..config.files import preset_hint
 from ..config.metrics import metrics_of, rank_metrics
 from ..distributed.place import Place
 from ..envs.env_warnings import env_warnings
+from ..envs.hosts import describe
 from ..envs.names import GYMNASIUM_PREFIX
-from ..experiment.plan import RankLayout, plan, this_machine
+from ..experiment.plan import plan, this_machine
+from ..experiment.traits import RankLayout
 from ..machine.main_memory import keep_freed_memory
 from .callbacks import EXITS, Callbacks, callbacks_of
 from .signals import Requests, say
@@ -117,7 +119,7 @@ def run_training(
         from .loop import train
 
         layout = RankLayout(ranks.place.world_size) if ranks else None
-        planned = plan(config, this_machine(), layout)
+        planned = plan(config, describe(config), this_machine(), layout)
         started = {"device": device_name(planned.device), "stepped_by": planned.host}
         with contextlib.suppress(OSError):  # a full disk is no reason not to train
             run.write_manifest({**run.manifest(), **started})
@@ -161,7 +163,8 @@ def _say_beginning(session: RunSession, config: TrainConfig, is_new: bool) -> No
         session.metrics.event("info", started_in_words(config.algorithm, env, sources))
         if hint := preset_hint(config, sources):
             session.metrics.event("info", hint)
-    for warning in (*config.algorithm_section.warnings(config), *env_warnings(config)):
+    facts = config.facts()
+    for warning in (*config.algorithm_section.warnings(facts), *env_warnings(facts, config.seed)):
         session.metrics.event("warning", warning)
 
 
@@ -230,7 +233,7 @@ def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
 
 
 def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
-    """What a run failed of: in one line, and with all that helps to find the cause."""
+    """The error of a run: in one line, and with all that helps to find the cause."""
     if "torch" in sys.modules:  # else it is no error of PyTorch's, or PyTorch itself is missing
         from ..machine.device import out_of_memory_message
 

@@ -86,8 +86,8 @@ class Requests(list[int]):
 
 
 def is_later(number: int, since_first_s: float) -> bool:
-    """Whether a stop signal is no repeat of the first. The end of the terminal always is: nobody
-    asks for haste by it.
+    """Whether a stop signal is more than a repeat of the first. The end of the terminal never is:
+    nobody asks for haste by it.
     """
     return number != signal.SIGHUP and since_first_s > REPEATS_WITHIN_S
 
@@ -144,8 +144,8 @@ os.register_at_fork(after_in_child=_leave_the_parents_pipes)
 
 
 def say(text: str) -> None:
-    """On standard error past Python's buffer, amid which a signal may come; the terminal may have
-    gone.
+    """Print on standard error past Python's buffer, amid which a signal may come; the terminal may
+    have gone.
     """
     with suppress(OSError):
         os.write(STDERR, f"operant: {text}\n".encode())

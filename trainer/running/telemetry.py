@@ -1,4 +1,4 @@
-"""What the trainer tells the page: its metrics, where the time goes, and how far it is."""
+"""Publishes the metrics of a run, its speed, the seconds of its phases, and its progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NUM_UPDATES, UPDATES_PER_S = "updates/count", "updates/per_s"
 
 
 class Work(Protocol):
-    """What telemetry asks of the thing that is being done."""
+    """The part of an experiment that telemetry measures."""
 
     @property
     def iteration(self) -> int:
@@ -37,15 +37,15 @@ class Work(Protocol):
 
     @property
     def env_steps(self) -> int:
-        """Of all finished iterations."""
+        """Env steps of all finished iterations."""
 
     @property
     def env_steps_so_far(self) -> int:
-        """With those of the iteration under way."""
+        """Env steps with those of the iteration under way."""
 
     @property
     def unplanned_env_steps(self) -> int:
-        """Those that there were beyond all rollouts."""
+        """Env steps beyond those of all rollouts."""
 
     @property
     def planned_env_steps(self) -> int:
@@ -166,7 +166,7 @@ class Telemetry(Step):
 
     @property
     def _planned_steps(self) -> int:
-        """Of all finished rollouts."""
+        """Env steps of all finished rollouts."""
         return self._work.env_steps - self._work.unplanned_env_steps
 
     def publish(self, values: Mapping[str, float]) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ...shared.errors import UsageError
 from ...shared.runs.find_runs import find_run
-from ..envs.names import LEARNED_ENV_NAMES
+from ..envs.hosts import host_of
 from ..envs.tinyphysics import OBS_SIZE
 from ..envs.tinyphysics.constants import CONTROL_START, COST_END, LATACCEL_COST_WEIGHT, STEP_S
 from ..envs.tinyphysics.controllers import Pid, Zero
@@ -136,7 +136,7 @@ def load_policy(run_name: str) -> ActorCritic:
     except UsageError as error:
         raise UsageError(f"controller '{run_name}' is not pid, zero or FILE.py: {error}") from None
     trained = load_trained(run)
-    if trained.config.env not in LEARNED_ENV_NAMES:
+    if host_of(trained.config.env).name != "tinyphysics":
         raise UsageError(
             f"{run.id} learned {trained.config.env}; a controller has learned tinyphysics"
         )

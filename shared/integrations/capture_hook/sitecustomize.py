@@ -139,12 +139,16 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
+def _send_warning(text: str) -> None:
+    _sender.send(warning=text)
+
+
 def observe(
     module: Any,
     class_name: str,
     name: str,
     observer: Callable[..., Any],
-    warn: Callable[[str], None] = lambda text: _sender.send(warning=text),
+    warn: Callable[[str], None] = _send_warning,
 ) -> None:
     """Call `observer` with the arguments of every call of a class's method `name`, before the call.
     Its errors go to `warn`.

@@ -13,7 +13,7 @@ from learning import differing, flat, iterate, learn, saved_state
 from operant.trainer.config.from_values import make_config
 from operant.trainer.config.sections import ALGORITHMS
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.experiment.build import device_experiment, processor_experiment
 from operant.trainer.experiment.evaluation import evaluate
 from operant.trainer.experiment.onnx_export import write_onnx

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from learning import collected, iterate, learn
-from toy_envs import WALK
+from toy_envs import WALK, Described
 
 from operant.trainer.algorithms.minibatches import Batch, Rows, rows_of
 from operant.trainer.algorithms.on_policy import flat_gradient
 from operant.trainer.algorithms.ppo import ppo_loss_sums
-from operant.trainer.config import train_config
-from operant.trainer.experiment import build, untrained
+from operant.trainer.envs import hosts
 
 MEMORY = ("policy.memory.size=8", "ppo.learning_rate=1e-2")
 DEAD_STEPS = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")
@@ -26,10 +25,7 @@ def make_any(request, make_experiment, make_cuda_experiment):
 @pytest.fixture
 def walkers(monkeypatch):
     """Environments of several agents, some of which retire or take no part."""
-    monkeypatch.setattr(train_config, "spec_of", lambda _: WALK)
-    monkeypatch.setattr(untrained, "spec_of", lambda _: WALK)
-    monkeypatch.setattr(build, "env_spec_of", lambda _: WALK)
-    monkeypatch.setattr(train_config, "num_agents_of", lambda _: WALK.num_agents)
+    monkeypatch.setattr(hosts, "HOSTS", (Described(WALK), *hosts.HOSTS))
 
 
 def ratios(experiment, rollout):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.policies.actor import GaussianNoise, StateDependentActor
 from operant.trainer.settings.policy import PolicyConfig
 

@@ -15,6 +15,7 @@ from waiting import PATIENCE_S
 
 from operant.shared.errors import CheckpointError
 from operant.shared.page.requests import SIGNALS
+from operant.shared.rows.curves import Curves
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.checkpoints import (
     checkpoint_path,
@@ -30,7 +31,7 @@ def test_every_iteration_is_published_with_its_numbers(small_config, page, tmp_p
     writer, reader = page
     assert train(small_config(), writer, tmp_path / "checkpoints") is True
 
-    history = reader.history()
+    history = Curves(None, reader).history()
     iterations = history.iteration[~_is_nan(history, "loss/policy")]
     assert iterations.tolist() == [1, 2, 3, 4, 5, 6]
     snapshot = reader.read()

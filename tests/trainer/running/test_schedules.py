@@ -47,7 +47,7 @@ def test_an_epsilon_that_has_fallen_within_the_warm_up_is_said(fraction, is_said
     config = config_of(
         "dqn", 10_000, warmup_env_steps=2000, epsilon_fraction=fraction, epsilon_end=0.1
     )
-    (text,) = config.algorithm_section.warnings(config) or ("",)
+    (text,) = config.algorithm_section.warnings(config.facts()) or ("",)
     assert text == is_said * (
         "dqn.epsilon_start and dqn.epsilon_fraction change nothing: epsilon is dqn.epsilon_end = "
         "0.1 after 2000 env steps, and all actions are random up to dqn.warmup_env_steps = 2000"

@@ -1,4 +1,4 @@
-"""What a run is looked at for on its way, by what is due."""
+"""Inspects a run on its way: gradients, weights, traces, and episodes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def analysed(parameters: Mapping[str, Tensor]) -> tuple[dict[str, float], Layers
 
 
 def layer_statistics(weights: Tensor) -> dict[str, float]:
-    """Of a layer's weights [outputs, ...inputs], as a matrix."""
+    """Statistics of a layer's weights [outputs, ...inputs], as a matrix."""
     matrix = weights.detach().to("cpu", torch.float64).flatten(1)
     if not matrix.isfinite().all():
         return dict.fromkeys(

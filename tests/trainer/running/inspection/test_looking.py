@@ -13,6 +13,7 @@ from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.episodes.episode_file import read_episode
 from operant.shared.errors import ConfigError
 from operant.shared.page.requests import SIGNALS
+from operant.shared.rows.curves import Curves
 from operant.shared.runs.run_folder import Run
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.experiment.checkpoints import latest_checkpoint
@@ -48,7 +49,7 @@ def told(page):
 
 def test_gradients_and_weights_are_told_as_often_as_asked(trained):
     run, page = trained("gradients.every_iterations=2", "weights.every_env_steps=256")
-    history = page.history()
+    history = Curves(None, page).history()
 
     def iterations_with(name):
         values = history.series(name).mean

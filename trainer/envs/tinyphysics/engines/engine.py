@@ -27,7 +27,7 @@ class Engine(Protocol):
     device: torch.device
 
     def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
-        """Logits of the last position [b, 1024] float32, from states [b, 20, 4] and tokens [b, 20]."""
+        """Logits of the last position [b, 1024], float32: states [b, 20, 4], tokens [b, 20]."""
 
     def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
         """Tokens [b] int64 drawn from the logits with `uniforms` [b]."""

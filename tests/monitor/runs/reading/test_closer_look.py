@@ -30,14 +30,6 @@ def publish(session: RunSession, first: int, last: int) -> None:
         session.metrics.publish(values, number, 10 * number)
 
 
-def settled(poller: RunPoller):
-    """The view once all rows were read."""
-    poller.poll()
-    while (view := poller.poll()).is_loading:
-        pass
-    return view
-
-
 def drawn(view, name: str, **options):
     """The curve in front of the chart of metric `name`, and the chart."""
     board = ChartBoard()
@@ -48,18 +40,9 @@ def drawn(view, name: str, **options):
     return chart.traces[0].curve, chart
 
 
-def test_a_short_run_needs_no_file(make_session):
-    session = make_session()
-    publish(session, 1, 1024)
-    view = settled(RunPoller(session.run))
-    assert view.points is None
-    curve, _ = drawn(view, "loss")
-    assert curve.x.tolist() == list(range(10, 10_241, 10))
-
-
 @pytest.mark.parametrize("is_ended", [True, False])
 @pytest.mark.parametrize("is_drained", [True, False])
-def test_a_long_run_is_drawn_from_its_rows_evenly(make_session, is_ended, is_drained):
+def test_a_long_run_is_drawn_from_all_of_its_rows(make_session, is_ended, is_drained):
     session = make_session()
     publish(session, 1, 9_000)
     if is_drained:
@@ -68,13 +51,15 @@ def test_a_long_run_is_drawn_from_its_rows_evenly(make_session, is_ended, is_dra
     if is_ended:
         session.close("finished", 0)
         take_leftover_rows(session.run)
-    view = settled(RunPoller(session.run))
+    view = RunPoller(session.run).poll()
     curve, _ = drawn(view, "loss")
-    # 10,000 rows in fewer than 2 * 1024 points: 8 in each
-    assert (len(curve), curve.low[0], curve.high[0]) == (1250, 1, 8)
-    assert curve.x.tolist() == list(range(80, 100_001, 80))
+    # the newest 1024 or more one by one, before them 8 in each
+    assert (curve.low[0], curve.high[0], curve.x[0]) == (1, 8, 80)
+    assert curve.x[-1024:].tolist() == list(range(89_770, 100_001, 10))
+    assert len(curve) < 8192
     evaluations, _ = drawn(view, "eval/return")
-    assert evaluations.x.tolist() == list(range(1000, 100_001, 1000))  # each at its own step
+    assert evaluations.mean.tolist() == list(range(-100, -10_001, -100))
+    assert (np.abs(evaluations.x - 10 * -evaluations.mean) < 80).all()
 
 
 def test_new_rows_of_a_live_run_are_drawn_as_they_come(make_session):
@@ -82,8 +67,7 @@ def test_new_rows_of_a_live_run_are_drawn_as_they_come(make_session):
     publish(session, 1, 3000)
     take_leftover_rows(session.run)
     poller = RunPoller(session.run)
-    before = settled(poller)
-    assert poller.poll().points is before.points  # nothing new is nothing read
+    assert poller.poll().history is poller.poll().history  # nothing new is nothing read
     publish(session, 3001, 3010)
     take_leftover_rows(session.run)
     publish(session, 3011, 3020)
@@ -99,9 +83,9 @@ def test_what_is_zoomed_into_has_single_rows_at_the_next_look(make_session):
     take_leftover_rows(session.run)
     poller = RunPoller(session.run)
     window = XWindow(width=200.0, end=50_100.0)
-    coarse, _ = drawn(settled(poller), "loss", window=window)
-    assert np.diff(coarse.x).tolist() == [80] * (len(coarse) - 1)
-    fine, _ = drawn(settled(poller), "loss", window=window)
+    coarse, _ = drawn(poller.poll(), "loss", window=window)
+    assert coarse.x[:3].tolist() == [80, 160, 240]
+    fine, _ = drawn(poller.poll(), "loss", window=window)
     shown = (fine.x >= 49_900) & (fine.x <= 50_100)
     assert fine.x[shown].tolist() == list(range(49_900, 50_101, 10))
     assert fine.mean[shown].tolist() == list(range(4990, 5011))
@@ -112,10 +96,10 @@ def test_a_zoomed_part_that_follows_a_live_run_stays_fine(make_session):
     publish(session, 1, 10_000)
     poller = RunPoller(session.run)
     window = XWindow(width=2_000.0)
-    drawn(settled(poller), "loss", window=window)
+    drawn(poller.poll(), "loss", window=window)
     for last in range(10_100, 11_001, 100):
         publish(session, last - 99, last)
-        fine, chart = drawn(settled(poller), "loss", window=window)
+        fine, chart = drawn(poller.poll(), "loss", window=window)
         shown = fine.x >= chart.x_range[0]
         assert np.diff(fine.x[shown]).tolist() == [10] * (int(shown.sum()) - 1)
         assert 180 < shown.sum() <= 201
@@ -127,7 +111,7 @@ def test_rows_of_a_process_that_does_them_again_are_drawn_once(make_session):
     publish(session, 1, 3000)
     take_leftover_rows(session.run)
     poller = RunPoller(session.run)
-    settled(poller)
+    poller.poll()
     session.close("stopped", 0)
     lock = RunLock(session.run.lock_path)
     again = RunSession(
@@ -135,9 +119,8 @@ def test_rows_of_a_process_that_does_them_again_are_drawn_once(make_session):
     )
     publish(again, 2001, 2500)
     take_leftover_rows(session.run)
-    poller.poll()
-    curve, _ = drawn(settled(poller), "loss")
-    assert (curve.x[-1], len(curve)) == (25_000, 1250)
+    curve, _ = drawn(poller.poll(), "loss")
+    assert curve.x.tolist() == list(range(10, 25_001, 10))
     again.close("finished", 0)
 
 
@@ -145,14 +128,14 @@ def test_a_metric_with_a_step_metric_has_its_own_axis_in_its_chart(make_session)
     session = make_session()
     session.metrics.register(Metric("eval/return", step_metric="eval/step"))
     publish(session, 1, 600)
-    view = settled(RunPoller(session.run))
+    view = RunPoller(session.run).poll()
     of_history, chart = drawn(view, "eval/return")
     assert of_history.x.tolist() == [1, 2, 3, 4, 5, 6]
     assert chart.note == "over eval/step"
     assert chart.x_range[0] == 1.0  # beyond 0.1 of its end
     assert drawn(view, "loss")[1].note == "over env steps"
     publish(session, 601, 3000)
-    of_rows, _ = drawn(settled(RunPoller(session.run)), "eval/return")
+    of_rows, _ = drawn(RunPoller(session.run).poll(), "eval/return")
     assert of_rows.x.tolist() == list(range(1, 31))
     assert of_rows.mean.tolist() == [-100.0 * n for n in range(1, 31)]
     by_iterations, chart = drawn(view, "eval/return", x_count="iterations")
@@ -164,7 +147,7 @@ def test_an_axis_of_its_own_is_zoomed_into_and_pointed_at_along_with_the_others(
     session.metrics.register(Metric("eval/return", step_metric="eval/step"))
     publish(session, 1, 1000)
     session.close("finished", 0)
-    view = settled(RunPoller(session.run))
+    view = RunPoller(session.run).poll()
     board = ChartBoard()
     # The others' axis is 0 to 10,000 (its beginning, 10, is near 0), this one 0 to 10.
     board.choose(ChartOptions(window=XWindow(2000.0, 6000.0), cursor=5000.0))
@@ -192,7 +175,7 @@ def test_a_file_that_does_not_fit_together_ends_in_a_view(make_session, damage):
     with closing(sqlite3.connect(path)) as database:
         database.execute(damage)
         database.commit()
-    curve, _ = drawn(settled(RunPoller(session.run)), "loss")
+    curve, _ = drawn(RunPoller(session.run).poll(), "loss")
     assert curve.x[-1] == 30_000
 
 
@@ -200,7 +183,5 @@ def test_a_damaged_file_leaves_the_history(make_session):
     session = make_session()
     publish(session, 1, 3000)
     session.run.rows_path.write_bytes(b"hello" * 1000)
-    view = settled(RunPoller(session.run))
-    assert view.points is None
-    curve, _ = drawn(view, "loss")
+    curve, _ = drawn(RunPoller(session.run).poll(), "loss")
     assert curve.x[-1] == 30_000
