@@ -51,9 +51,7 @@ class OnPolicy(Algorithm):
         )  # fmt: skip
 
     def compiled(self, function: F) -> F:
-        """`function`, by torch.compile if the run asks for that. Raises ConfigError if torch.compile
-        is not available.
-        """
+        """`function` by torch.compile if the run asks for that. Raises ConfigError without it."""
         if not self.settings.compile:
             return function
         from ..jit.torch_compiling import Compiled  # seldom wanted
