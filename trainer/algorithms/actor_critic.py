@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..distributed.reductions import merge_batch
-from ..machine.values import Scalar, State
+from ..machine.values import Scalar
 from ..memory.replay import Batch
 from ..policies.actor import Actor
 from ..policies.dense import Critics
@@ -42,6 +42,9 @@ class OffPolicyActorCritic(OffPolicy):
     """Critics that follow their targets with every minibatch, and an actor that follows them."""
 
     policy: Actor
+    saved: ClassVar[tuple[str, ...]] = (
+        "optimizer", "critic_optimizer", "critic_scale", "actor_scale", "critics", "target_critics",
+    )  # fmt: skip
     num_critics: ClassVar[int] = 2
     squared_weight: ClassVar[float] = 1.0  # of half the squared error
 
@@ -59,12 +62,6 @@ class OffPolicyActorCritic(OffPolicy):
         precision = settings.policy.precision
         self.critic_scale = make_loss_scale(precision, device)
         self.actor_scale = make_loss_scale(precision, device)
-
-    @property
-    def weights(self) -> tuple[Tensor, ...]:
-        return (
-            *super().weights, self.critics.flat_parameters, self.target_critics.flat_parameters
-        )  # fmt: skip
 
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
@@ -206,26 +203,6 @@ class OffPolicyActorCritic(OffPolicy):
     def targets(self) -> tuple[tuple[Network, Network], ...]:
         """The target networks that move with the actor, and what they follow."""
         return ((self.target_critics, self.critics),)
-
-    def state_dict(self) -> State:
-        return {
-            **super().state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "critic_optimizer": self.critic_optimizer.state_dict(),
-            "critic_scale": self.critic_scale.state_dict(),
-            "actor_scale": self.actor_scale.state_dict(),
-            "critics": self.critics.flat_parameters.cpu().clone(),
-            "target_critics": self.target_critics.flat_parameters.cpu().clone(),
-        }
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.critic_optimizer.load_state_dict(state["critic_optimizer"])
-        self.critic_scale.load_state_dict(state["critic_scale"])
-        self.actor_scale.load_state_dict(state["actor_scale"])
-        self.critics.flat_parameters.copy_(state["critics"])
-        self.target_critics.flat_parameters.copy_(state["target_critics"])
 
 
 def actor_options(settings: LearnerSettings) -> dict[str, Any]:

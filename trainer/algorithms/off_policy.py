@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -93,6 +93,8 @@ class OffPolicy(Algorithm):
     """
 
     policy: Actor | QPolicy
+    # Attributes that a checkpoint holds: networks, tensors of weights, optimizers, loss scales.
+    saved: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, settings: LearnerSettings, policy: Actor | QPolicy, **options: Any) -> None:
         """`options` are `Algorithm`'s; the seed is that of what is drawn, and `tick` is called
@@ -156,6 +158,11 @@ class OffPolicy(Algorithm):
         Returns metrics, and the samples' priorities [B]: how far they were from their targets. Of
         several ranks the metrics are those of the whole minibatch, the priorities this rank's.
         """
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        parts = (flat(getattr(self, name)) for name in self.saved)
+        return (*super().weights, *(x for x in parts if x is not None))
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -372,6 +379,7 @@ class OffPolicy(Algorithm):
             "finite_updates": self.finite_updates.state_dict(),
             "left_out": int(self.ranks.sum(self.replay.num_left_out.clone())),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
+            **{name: state_of(getattr(self, name)) for name in self.saved},
         }  # fmt: skip
         if not self.settings.saves_replay:
             return state
@@ -390,6 +398,8 @@ class OffPolicy(Algorithm):
         self._has_left_out = num_left_out > 0
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])
+        for name in self.saved:
+            load_state(getattr(self, name), state[name])
         if "replay" in state:
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self._env_steps_before = int(state["env_steps_before"])
@@ -408,6 +418,27 @@ class OffPolicy(Algorithm):
 
     def forget_episodes(self) -> None:
         self.replay.end_episodes()
+
+
+def flat(part: Any) -> Tensor | None:
+    """The flat weights of a network or a tensor of weights; None for other attributes."""
+    weights = part.flat_parameters if isinstance(part, Network) else part
+    return weights if isinstance(weights, Tensor) else None
+
+
+def state_of(part: Any) -> Any:
+    """The state of one of the attributes `OffPolicy.saved`, in main memory."""
+    weights = flat(part)
+    return part.state_dict() if weights is None else weights.cpu().clone()
+
+
+def load_state(part: Any, state: Any) -> None:
+    """Restore what `state_of` returned."""
+    weights = flat(part)
+    if weights is None:
+        part.load_state_dict(state)
+    else:
+        weights.copy_(state)
 
 
 def own_samples(batch_size: int, ranks: ProcessGroup) -> range:

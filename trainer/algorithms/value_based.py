@@ -12,7 +12,7 @@ from ...shared.errors import UsageError
 from ...shared.text.harmless import one_line
 from ..distributed.reductions import merge_batch
 from ..machine.threads import torch_threads
-from ..machine.values import Scalar, State
+from ..machine.values import Scalar
 from ..memory.replay import Batch
 from ..policies.convolutions import has_convolutions
 from ..policies.draws import Kind
@@ -44,6 +44,7 @@ class ValueBased(OffPolicy):
     """One network, a target network that follows it, and a gradient step for each minibatch."""
 
     policy: QPolicy
+    saved = ("optimizer", "loss_scale", "target")
 
     def __init__(self, settings: LearnerSettings, policy: QPolicy, **options: Any) -> None:
         super().__init__(settings, policy, **options)
@@ -57,10 +58,6 @@ class ValueBased(OffPolicy):
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer,)
-
-    @property
-    def weights(self) -> tuple[Tensor, ...]:
-        return (*super().weights, self.target.flat_parameters)
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         if not self.policy.is_noisy:
@@ -151,20 +148,6 @@ class ValueBased(OffPolicy):
     def online_values(self, obs: Tensor) -> Tensor:
         """The values [B, A] by which `double` chooses, from `obs`, normalised."""
         return self.network.values(obs)
-
-    def state_dict(self) -> State:
-        return {
-            **super().state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "loss_scale": self.loss_scale.state_dict(),
-            "target": self.target.flat_parameters.cpu().clone(),
-        }
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.loss_scale.load_state_dict(state["loss_scale"])
-        self.target.flat_parameters.copy_(state["target"])
 
 
 def of_actions(outputs: Tensor, actions: Tensor) -> Tensor:
