@@ -78,7 +78,8 @@ class Batch(NamedTuple):
     def evaluate(self, policy: Any) -> Evaluation:
         """The results of an `ActorCritic`."""
         obs = self.observations()
-        return Evaluation(obs, *policy.evaluate(obs), self)
+        outputs, values = policy.evaluate(obs)
+        return Evaluation(obs, outputs, values, self)
 
 
 class Rows(NamedTuple):
