@@ -247,7 +247,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
             self.notify(f"asked {run.id}: {request}", markup=False)
 
     def _run_screen(self, run: Run, others: Sequence[Run] = ()) -> RunScreen:
-        """With the `others`, or the runs that people want to see beside it."""
+        """The screen of `run`, with the `others` or the runs that are marked on its charts."""
         beside = [*others][: MAX_RUNS - 1] or self.session.comparison.beside(run)
         if not beside:
             return RunScreen(self._run_source(run))
@@ -272,7 +272,7 @@ def _theme_name(palette_name: str) -> str:
 
 
 def _theme(name: str, palette: Palette) -> Theme:
-    """What Textual's own widgets look like."""
+    """The colours of Textual's own widgets."""
     if name == "plain":
         terminals = BUILTIN_THEMES["ansi-dark"]  # its own colours, whatever they are
         variables = {**terminals.variables, "bar": "ansi_default"}
@@ -286,7 +286,7 @@ def _theme(name: str, palette: Palette) -> Theme:
 
 
 def _bindings_of(pane: type[Drawing]) -> list[BindingType]:
-    """Those of `pane` itself and of what it is made from."""
+    """The bindings of `pane` and of its base classes."""
     kinds = [kind for kind in pane.__mro__ if issubclass(kind, Drawing)]
     return [binding for kind in kinds for binding in vars(kind).get("BINDINGS", ())]
 

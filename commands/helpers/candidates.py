@@ -1,4 +1,4 @@
-"""What a shell offers for the half of a word that was typed: runs, presets, keys, themes, metrics.
+"""Shell completion of runs, presets, keys, themes and metrics.
 
 A shell waits for it at each press of a key: nothing here imports torch, and nothing raises. What
 cannot be read is not offered.
@@ -54,7 +54,7 @@ def run_ids(context: click.Context, typed: str) -> Iterable[Item]:
 
 @_offering
 def tags(context: click.Context, typed: str) -> Iterable[Item]:
-    """Those that any run has."""
+    """The tags of all runs."""
     from ...shared.runs.find_runs import list_runs
 
     known = {tag for run in list_runs() for tag in run.notes().tags}
@@ -142,7 +142,7 @@ def themes(context: click.Context, typed: str) -> Iterable[Item]:
 
 @_offering
 def metrics(context: click.Context, typed: str) -> Iterable[Item]:
-    """Those that the newest runs have written."""
+    """The metrics that the newest runs have written."""
     from ...shared.errors import PageError
     from ...shared.runs.find_runs import list_runs
     from ...shared.runs.status import open_page

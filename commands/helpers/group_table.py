@@ -146,7 +146,7 @@ def group_columns(found: Sequence[GroupStatistics]) -> list[Column[GroupStatisti
 
 
 def _rows_at(env_steps: float, rows: Sequence[RunRow], metrics: set[str]) -> dict[Run, RunRow]:
-    """Those of `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
+    """The `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
     last ones that were written up to that step.
     """
     from ...monitor.export.rows import columns_of

@@ -48,7 +48,7 @@ def status_lines(
 
 
 def facts_of(run: Run) -> list[Fact]:
-    """What a run's folder says that it is."""
+    """The facts in a run's folder: environment, algorithm, seed, device, start."""
     manifest = run.manifest()
     config = manifest.get("config", {})
     facts = [(key, str(config.get(key, ""))) for key in ("env", "algorithm", "seed")]
@@ -61,7 +61,7 @@ def facts_of(run: Run) -> list[Fact]:
 
 
 def device_of(manifest: Mapping[str, Any]) -> str:
-    """Where a run trains; empty where nothing says so."""
+    """The device of a run; empty if it is unknown."""
     device = manifest.get("device") or manifest.get("config", {}).get("device") or ""
     return str(device)[:40]
 

@@ -1,4 +1,4 @@
-"""What a sweep searches, checked before anything starts and kept in its folder."""
+"""The definition of a sweep, checked before anything starts and kept in its folder."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def write_definition(
 
 
 def read_definition(sweep: Sweep) -> Definition:
-    """Raises RunFolderError where there is none that can be read, and UsageErrors where it names
+    """Raises RunFolderError if it cannot be read, and UsageErrors if it names
     code that is not the user's own, see `stored_code`.
     """
     from ...shared.text.harmless import one_line

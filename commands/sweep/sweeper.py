@@ -103,7 +103,7 @@ class Sweeper:
             self._end(trial, TrialState.FAIL, str(error))
 
     def _take_over(self) -> None:
-        """What a sweeper that is gone left: runs that still train, or have ended since."""
+        """Adopt the runs of an earlier sweeper process, which still train or have ended since."""
         for frozen in self._study.get_trials(deepcopy=False):
             if frozen.user_attrs.get(MACHINE, "") != self._definition.machine:
                 continue

@@ -24,8 +24,8 @@ def draw_group_head(
     looks: Sequence[GroupLook],
     shown_spread: Spread,
 ) -> list[Line]:
-    """What lines and bands are, and a row for each group: its look, how many runs it has, how they
-    do, and their returns.
+    """The meaning of lines and bands, and a row for each group: its look, its number of runs, their
+    states and returns.
     """
     count = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
     words = {

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from ...shared.runs.run_folder import Run
 from ..panels.group_head import draw_group_head
@@ -46,13 +45,6 @@ class GroupScreen(MonitorScreen):
     ]
     AUTO_FOCUS = "#charts"
 
-    class ViewArrived(Message):
-        """The runs were looked at."""
-
-        def __init__(self, looks: tuple[GroupLook, ...]) -> None:
-            super().__init__()
-            self.looks = looks
-
     def __init__(
         self, groups: Sequence[WatchedGroup], source_of: Callable[[Run], RunSource]
     ) -> None:
@@ -84,9 +76,9 @@ class GroupScreen(MonitorScreen):
     def on_unmount(self) -> None:
         self._loop.stop()
 
-    def on_group_screen_view_arrived(self, message: ViewArrived) -> None:
-        self.query_one(ChartGrid).show([look.watched for look in message.looks])
-        self._show_head(message.looks)
+    def on_monitor_screen_view_arrived(self, message: MonitorScreen.ViewArrived) -> None:
+        self.query_one(ChartGrid).show([look.watched for look in message.view])
+        self._show_head(message.view)
         self.tell_modes()
 
     def _show_head(self, looks: Sequence[GroupLook]) -> None:

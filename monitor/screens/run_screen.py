@@ -94,7 +94,7 @@ def _notice(width: int, _: int, view: RunView, alerts: Sequence[Alert], warning:
 
 
 class RunScreen(MonitorScreen):
-    """How a run is doing, its curves, where its time goes, and what happened."""
+    """A run's state, its curves, where its time goes, and its events."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "make small again, or back to all runs"),
@@ -262,7 +262,7 @@ class RunScreen(MonitorScreen):
         self.tell_modes()
 
     def tell_modes(self) -> None:
-        """What is not as usual, beside the keys."""
+        """Name unusual modes, such as paused, beside the keys."""
         slider = self.query_one(TimeSlider)
         modes = ["paused"] if self.is_paused else []
         if slider.is_in_the_past:
@@ -335,7 +335,7 @@ class RunScreen(MonitorScreen):
         self.post_message(self.Asked(self.run, request))
 
     def _begin(self, view: RunView) -> None:
-        """How a run opens: what has ended can be replayed, what failed says why first."""
+        """Open a run: a run that ended can be replayed, a failed one says why first."""
         self.query_one(TimeSlider).display = not view.status.is_alive and self.app.size.height >= 18
         if failure_events(view):
             self._panes.read_events()

@@ -1,4 +1,4 @@
-"""What a sweep has found, as whoever runs it writes it down and others read it, without Optuna."""
+"""The results of a sweep as a file, which the sweep writes and others read without Optuna."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # as `make_run_id` has it
 
 @dataclass(frozen=True)
 class SweepObjective:
-    """What a sweep optimises: a metric, and whether higher is better."""
+    """An objective of a sweep: a metric, and whether higher is better."""
 
     metric: str
     is_maximized: bool
 
     @property
     def option(self) -> str:
-        """As it was asked for."""
+        """The option on the command line that asks for it."""
         return f"--{'maximize' if self.is_maximized else 'minimize'} {self.metric}"
 
 
@@ -101,8 +101,8 @@ class SweepTable:
 
 
 def front(scores: Sequence[Sequence[float]], is_maximized: Sequence[bool]) -> list[bool]:
-    """Whether each of several scores is on the Pareto front: none is as good in every objective and
-    better in one. With one objective these are the best.
+    """Whether each of several scores is on the Pareto front: no other is as good in every objective
+    and better in one. With one objective these are the best.
     """
     signs = [1.0 if is_up else -1.0 for is_up in is_maximized]
     points = [tuple(s * x for s, x in zip(signs, each, strict=True)) for each in scores]
