@@ -287,8 +287,8 @@ def _theme(name: str, palette: Palette) -> Theme:
 
 def _bindings_of(pane: type[Drawing]) -> list[BindingType]:
     """The bindings of `pane` and of its base classes."""
-    kinds = [kind for kind in pane.__mro__ if issubclass(kind, Drawing)]
-    return [binding for kind in kinds for binding in vars(kind).get("BINDINGS", ())]
+    classes = [base for base in pane.__mro__ if issubclass(base, Drawing)]
+    return [binding for base in classes for binding in vars(base).get("BINDINGS", ())]
 
 
 def watch(

@@ -68,9 +68,9 @@ def states_of(*states: str) -> Offer:
         before, comma, state = typed.rpartition(",")
         given = before.split(",")
         return [
-            CompletionItem(f"{before}{comma}{each}")
-            for each in states
-            if each.startswith(state) and each not in given
+            CompletionItem(f"{before}{comma}{known}")
+            for known in states
+            if known.startswith(state) and known not in given
         ]
 
     return _offering(find)
@@ -198,7 +198,7 @@ def _keys(context: click.Context, typed: str) -> list[Key]:
 
     given = context.params
     source = given.get("config") or given.get("config_option")
-    overrides = [each for each in given.get("overrides") or () if "=" in each]
+    overrides = [text for text in given.get("overrides") or () if "=" in text]
     if given.get("algorithm"):
         overrides.append(f"algorithm={given['algorithm']}")
     try:

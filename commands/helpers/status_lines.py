@@ -35,7 +35,7 @@ def status_lines(
     metrics in `schema` behind their values.
     """
     units = {metric.name: metric.unit for metric in schema}
-    about = [*_state(status), *facts, *_told([("notes", notes_in_words(notes))])]
+    about = [*_state(status), *facts, *_without_empty([("notes", notes_in_words(notes))])]
     rows = [*about, *_progress(status)]
     metrics = {name: format_written(value) for name, value in status.metrics.items()}
     width = max((len(value) for name, value in metrics.items() if units.get(name)), default=0)
@@ -70,7 +70,7 @@ def _state(status: RunStatus) -> list[Fact]:
     facts = [("state", status.state), ("message", status.message)]
     if status.phase in SHOWN_PHASES:
         facts.append(("phase", phase_words(status)))
-    return _told(facts)
+    return _without_empty(facts)
 
 
 def _progress(status: RunStatus) -> list[Fact]:
@@ -88,5 +88,5 @@ def _progress(status: RunStatus) -> list[Fact]:
     return [(name, str(value)) for name, value in known.items() if value is not None]
 
 
-def _told(facts: Iterable[Fact]) -> list[Fact]:
+def _without_empty(facts: Iterable[Fact]) -> list[Fact]:
     return [(name, value) for name, value in facts if value]

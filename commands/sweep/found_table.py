@@ -57,7 +57,7 @@ class TableWriter:
             name=self._sweep.name,
             config=definition.source,
             objectives=definition.objectives,
-            parameters={each.key: each.in_words() for each in definition.parameters},
+            parameters={one.key: one.in_words() for one in definition.parameters},
             num_wanted=definition.num_trials,
             parallel=definition.parallel,
             num_seeds=definition.num_seeds,

@@ -79,18 +79,18 @@ class GroupScreen(MonitorScreen):
     def on_monitor_screen_view_arrived(self, message: MonitorScreen.ViewArrived) -> None:
         self.query_one(ChartGrid).show([look.watched for look in message.view])
         self._show_head(message.view)
-        self.tell_modes()
+        self.show_modes()
 
     def _show_head(self, looks: Sequence[GroupLook]) -> None:
         head = self.query_one("#group-head", Drawn)
         head.show(self._groups, looks, self.settings.seeds_spread)
 
-    def tell_modes(self) -> None:
-        self.query_one(KeyLine).tell(self.query_one(ChartGrid).options.in_words())
+    def show_modes(self) -> None:
+        self.query_one(KeyLine).show_modes(self.query_one(ChartGrid).options.in_words())
 
     def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
         self.change_settings(**self.settings.with_chart_options(message.options))
-        self.tell_modes()
+        self.show_modes()
 
     def action_reset(self) -> None:
         grid = self.query_one(ChartGrid)

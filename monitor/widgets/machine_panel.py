@@ -120,7 +120,7 @@ def _all_together(samples: Sequence[MachineSample], width: int) -> list[Line]:
     held = [sum(gpu.memory_bytes or 0 for gpu in sample.gpus) for sample in samples]
     total = sum(gpu.total_memory_bytes or 0 for gpu in samples[-1].gpus)
     if total:
-        shares = [each / total for each in held]
+        shares = [used / total for used in held]
         rows.append(row("vram", format_of_total(held[-1], total), shares, width))
     return rows
 

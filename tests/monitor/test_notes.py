@@ -13,8 +13,6 @@ from views import StillRun, StillRuns, make_row, make_view, texts
 
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.shown_run import Look, Watched
-from operant.monitor.panels.run_table import run_columns
-from operant.monitor.render.columns import draw_row, fit_columns
 from operant.monitor.runs.list.filter_terms import FilterError, parse_filter
 from operant.monitor.runs.list.run_filter import filtered
 from operant.monitor.runs.list.runs_poller import RunsPoller, RunsView
@@ -335,18 +333,6 @@ def test_the_list_is_filtered_by_what_people_wrote(text, left):
 def test_archived_is_yes_or_no():
     with pytest.raises(FilterError, match="expected archived:yes or archived:no"):
         parse_filter("archived:perhaps")
-
-
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_a_row_of_the_list_keeps_its_columns_whatever_is_written(width):
-    row, fitted = make_row("cart_pole-ppo-k3f9", "running"), fit_columns(run_columns(), width - 3)
-    plain, noted = (
-        "".join(text for text, _ in draw_row(fitted, replace(row, notes=notes)))
-        for notes in (RunNotes(), RunNotes("", "long " * 50, ("tag", "t" * 50)))
-    )
-    assert len(plain) == len(noted)
-    assert plain.rstrip().split()[-3:] == noted.rstrip().split()[-3:]
-    assert ("#tag" in noted) == (width > 60)
 
 
 async def test_the_list_leaves_archived_runs_out_and_notes_the_selected_one():

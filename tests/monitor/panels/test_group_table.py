@@ -23,12 +23,6 @@ def drawn(width, groups, order="newest", **columns):
     return texts([draw_head(fitted, (order, False)), *(draw_row(fitted, g) for g in groups)])
 
 
-@pytest.mark.parametrize("width", [37, *WIDTHS])
-@pytest.mark.parametrize("order", ["newest", "return", "metric:loss/value"])
-def test_every_row_is_as_wide_as_the_head(width, order):
-    assert len({len(line) for line in drawn(width, [GROUP, UNREAD], order)}) == 1
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 def test_numbers_stand_under_their_names(width):
     head, row = drawn(width, [GROUP], spread="range")
