@@ -109,7 +109,7 @@ def test_what_the_list_is_sorted_by_has_a_column_that_can_be_clicked(width):
 def test_tags_and_the_note_stand_after_the_name_if_there_is_room():
     row = replace(make_row("a-k3f9", "running"), notes=RunNotes("", "long " * 50, ("tag",)))
     assert "-a-k3f9 #tag long long " in drawn(197, [row])[1]
-    assert "#tag" not in drawn(47, [row])[1]
+    assert "#tag" not in drawn(33, [row])[1]
 
 
 def test_a_run_without_numbers_says_why():
