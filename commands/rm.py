@@ -90,7 +90,7 @@ def command(
 
 
 def _states(text: str | None) -> tuple[str, ...]:
-    """Those asked for; of a run whose state only a newer operant knows, nothing is known."""
+    """The states to delete, all of `_STATES` by default. Raises UsageError."""
     states = tuple(text.split(",")) if text else _STATES
     for state in states:
         if state not in _STATES:
@@ -100,8 +100,8 @@ def _states(text: str | None) -> tuple[str, ...]:
 
 
 def _chosen(wanted: tuple[str, ...], keep_checkpoints: bool, archived: bool) -> list[Chosen]:
-    """Those that are named, each of which must be one that can go; else all that can, without the
-    archived ones where those are not asked for.
+    """The runs that are named, each of which must be removable; else all removable runs, with the
+    archived ones only if asked for.
     """
     from ..shared.runs.find_runs import list_runs
     from ..shared.runs.removal import check_can_be_removed

@@ -44,7 +44,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
 
 
 def _num_lost(run_id: str) -> dict[str, int]:
-    """What was lost, by its name, and how much of it; what was not is not there."""
+    """The numbers of rows and messages that were lost; without those that are 0."""
     from ..shared.rows.row_file_reader import num_lost
     from ..shared.runs.find_runs import find_run
 

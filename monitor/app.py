@@ -248,7 +248,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
             self.notify(f"asked {run.id}: {request}", markup=False)
 
     def _run_screen(self, run: Run, others: Sequence[Run] = ()) -> RunScreen:
-        """With the `others`, or the runs that people want to see beside it."""
+        """The screen of `run`, with the `others` or the runs that are marked on its charts."""
         beside = [*others][: MAX_RUNS - 1] or self.session.comparison.beside(run)
         if not beside:
             return RunScreen(self._run_source(run))
@@ -273,7 +273,7 @@ def _theme_name(palette_name: str) -> str:
 
 
 def _theme(name: str, palette: Palette) -> Theme:
-    """What Textual's own widgets look like."""
+    """The colours of Textual's own widgets."""
     if name == "plain":
         terminals = BUILTIN_THEMES["ansi-dark"]  # its own colours, whatever they are
         variables = {**terminals.variables, "bar": "ansi_default"}
@@ -287,9 +287,9 @@ def _theme(name: str, palette: Palette) -> Theme:
 
 
 def _bindings_of(pane: type[Drawing]) -> list[BindingType]:
-    """Those of `pane` itself and of what it is made from."""
-    kinds = [kind for kind in pane.__mro__ if issubclass(kind, Drawing)]
-    return [binding for kind in kinds for binding in vars(kind).get("BINDINGS", ())]
+    """The bindings of `pane` and of its base classes."""
+    classes = [base for base in pane.__mro__ if issubclass(base, Drawing)]
+    return [binding for base in classes for binding in vars(base).get("BINDINGS", ())]
 
 
 def watch(

@@ -102,28 +102,42 @@ def run(
     if as_json:
         print_json(answer)
     else:
-        print_table(answer)
+        print_answer(answer)
     return 0
 
 
-def print_table(answer: dict[str, Any]) -> None:
+def print_answer(answer: dict[str, Any]) -> None:
     """Print medians with their spread, start-up times and the shares of the phases."""
+    from ...monitor.render.columns import Column
     from ...monitor.render.formatting import format_percent, format_rate
-    from ..helpers.output import print_line
+    from ..helpers.output import print_line, print_table
+
+    def spread(result: dict[str, Any]) -> str:
+        speed = result["env_steps_per_s"]
+        return f"{format_rate(speed['min'])} to {format_rate(speed['max'])}"
+
+    def phases(result: dict[str, Any]) -> str:
+        parts = result["phase_fractions"].items()
+        return ", ".join(f"{phase} {format_percent(part)}" for phase, part in parts)
 
     print_line(
         f"{answer['bench']}, {answer['env']}, {answer['num_envs']:,} environments, "
         f"{answer['device']}, {answer['repeats']} repeats"
     )
-    ours = answer["results"][0]["env_steps_per_s"]["median"]
-    print_line(f"  {'':<30}{'median':>12}  {'lowest to highest':<23}{'ratio':>6}{'start-up':>10}")
-    for result in answer["results"]:
-        speed = result["env_steps_per_s"]
-        spread = f"{format_rate(speed['min'])} to {format_rate(speed['max'])}"
-        phases = ", ".join(
-            f"{phase} {format_percent(part)}" for phase, part in result["phase_fractions"].items()
-        )
-        print_line(
-            f"  {result['name']:<30}{format_rate(speed['median']):>12}  {spread:<23}"
-            f"{ours / speed['median']:>6.1f}{result['startup_s']:>8.1f} s  {phases}".rstrip()
-        )
+    results = answer["results"]
+    ours = results[0]["env_steps_per_s"]["median"]
+
+    def ratio(result: dict[str, Any]) -> str:
+        return f"{ours / result['env_steps_per_s']['median']:.1f}"
+
+    columns = [
+        Column[Any]("side", lambda one: one["name"]),
+        Column[Any]("median", lambda one: format_rate(one["env_steps_per_s"]["median"]), align=">"),
+        Column[Any]("lowest to highest", spread),
+        Column[Any](
+            "ratio", lambda one: f"{ours / one['env_steps_per_s']['median']:.1f}", align=">"
+        ),
+        Column[Any]("start-up", lambda one: f"{one['startup_s']:.1f} s", align=">"),
+        Column[Any]("phases", phases, 20, 200),
+    ]
+    print_table(columns, results)

@@ -1,4 +1,4 @@
-"""What a shell offers for the half of a word that was typed: runs, presets, keys, themes, metrics.
+"""Shell completion of runs, presets, keys, themes and metrics.
 
 A shell waits for it at each press of a key: nothing here imports torch, and nothing raises. What
 cannot be read is not offered.
@@ -54,7 +54,7 @@ def run_ids(context: click.Context, typed: str) -> Iterable[Item]:
 
 @_offering
 def tags(context: click.Context, typed: str) -> Iterable[Item]:
-    """Those that any run has."""
+    """The tags of all runs."""
     from ...shared.runs.find_runs import list_runs
 
     known = {tag for run in list_runs() for tag in run.notes().tags}
@@ -68,9 +68,9 @@ def states_of(*states: str) -> Offer:
         before, comma, state = typed.rpartition(",")
         given = before.split(",")
         return [
-            CompletionItem(f"{before}{comma}{each}")
-            for each in states
-            if each.startswith(state) and each not in given
+            CompletionItem(f"{before}{comma}{known}")
+            for known in states
+            if known.startswith(state) and known not in given
         ]
 
     return _offering(find)
@@ -142,7 +142,7 @@ def themes(context: click.Context, typed: str) -> Iterable[Item]:
 
 @_offering
 def metrics(context: click.Context, typed: str) -> Iterable[Item]:
-    """Those that the newest runs have written."""
+    """The metrics that the newest runs have written."""
     from ...shared.errors import PageError
     from ...shared.runs.find_runs import list_runs
     from ...shared.runs.status import open_page
@@ -198,7 +198,7 @@ def _keys(context: click.Context, typed: str) -> list[Key]:
 
     given = context.params
     source = given.get("config") or given.get("config_option")
-    overrides = [each for each in given.get("overrides") or () if "=" in each]
+    overrides = [text for text in given.get("overrides") or () if "=" in text]
     if given.get("algorithm"):
         overrides.append(f"algorithm={given['algorithm']}")
     try:

@@ -46,7 +46,7 @@ class GroupStatistics(NamedTuple):
             "runs": [row.run.id for row in self.group.rows],
             "metric": self.metric,
             "num_values": self.middles["range"].num_runs if self.middles else 0,
-            "env_steps": env_steps_range(self.group),
+            "env_steps": env_steps_range(row.status for row in self.group.rows),
         }
         if self.middles:
             quartiles, ends, error, iqm = (self.middles[spread] for spread in SPREADS)
@@ -141,12 +141,13 @@ def group_columns(found: Sequence[GroupStatistics]) -> list[Column[GroupStatisti
         Column("IQM", partial(value, spread="iqm"), priority=2, align=">"),
         Column("95% CI", partial(interval, spread="iqm"), priority=2),
         Column(SPREAD_WORDS["range"], partial(interval, spread="range"), priority=3),
-        Column("steps", lambda one: env_steps_text(one.group), priority=1, align=">"),
+        Column("steps", lambda one: env_steps_text(row.status for row in one.group.rows),
+               priority=1, align=">"),
     ]  # fmt: skip
 
 
 def _rows_at(env_steps: float, rows: Sequence[RunRow], metrics: set[str]) -> dict[Run, RunRow]:
-    """Those of `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
+    """The `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
     last ones that were written up to that step.
     """
     from ...monitor.export.frame import columns_of

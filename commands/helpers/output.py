@@ -1,4 +1,4 @@
-"""What commands print: one JSON object for programs, lines for people."""
+"""The output of commands: one JSON object for programs, lines and tables for people."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def headline(status: RunStatus) -> str:
 
 
 def print_ending(run: Run, as_json: bool) -> None:
-    """How a run that this command started is doing or has ended, and what one does next with it."""
+    """Print the state of a run that this command started, and commands to go on with."""
     from ...monitor.panels.hints import newest_warning
     from ...monitor.runs.reading.run_poller import look_once
 

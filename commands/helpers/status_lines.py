@@ -35,7 +35,7 @@ def status_lines(
     metrics in `schema` behind their values.
     """
     units = {metric.name: metric.unit for metric in schema}
-    about = [*_state(status), *facts, *_told([("notes", notes_in_words(notes))])]
+    about = [*_state(status), *facts, *_without_empty([("notes", notes_in_words(notes))])]
     rows = [*about, *_progress(status)]
     metrics = {name: format_written(value) for name, value in status.metrics.items()}
     width = max((len(value) for name, value in metrics.items() if units.get(name)), default=0)
@@ -48,7 +48,7 @@ def status_lines(
 
 
 def facts_of(run: Run) -> list[Fact]:
-    """What a run's folder says that it is."""
+    """The facts in a run's folder: environment, algorithm, seed, device, start."""
     manifest = run.manifest()
     config = manifest.get("config", {})
     facts = [(key, str(config.get(key, ""))) for key in ("env", "algorithm", "seed")]
@@ -61,7 +61,7 @@ def facts_of(run: Run) -> list[Fact]:
 
 
 def device_of(manifest: Mapping[str, Any]) -> str:
-    """Where a run trains; empty where nothing says so."""
+    """The device of a run; empty if it is unknown."""
     device = manifest.get("device") or manifest.get("config", {}).get("device") or ""
     return str(device)[:40]
 
@@ -70,7 +70,7 @@ def _state(status: RunStatus) -> list[Fact]:
     facts = [("state", status.state), ("message", status.message)]
     if status.phase in SHOWN_PHASES:
         facts.append(("phase", phase_words(status)))
-    return _told(facts)
+    return _without_empty(facts)
 
 
 def _progress(status: RunStatus) -> list[Fact]:
@@ -88,5 +88,5 @@ def _progress(status: RunStatus) -> list[Fact]:
     return [(name, str(value)) for name, value in known.items() if value is not None]
 
 
-def _told(facts: Iterable[Fact]) -> list[Fact]:
+def _without_empty(facts: Iterable[Fact]) -> list[Fact]:
     return [(name, value) for name, value in facts if value]

@@ -330,7 +330,7 @@ def _detached(sweep: Sweep, as_json: bool) -> int:
 
 
 def _suggestions(tries: Sequence[str], definition: Definition) -> list[dict[str, Any]]:
-    """What --try says, each checked to hold. Raises UsageErrors."""
+    """The values of --try, checked against the parameters. Raises UsageErrors."""
     from .enqueue import checked_suggestion
     from .parameters import split_commas
 
@@ -338,7 +338,7 @@ def _suggestions(tries: Sequence[str], definition: Definition) -> list[dict[str,
 
 
 def _beginning(sweep: Sweep, definition: Definition) -> Iterator[str]:
-    """What is searched, and that nothing is pruned where that may be a surprise."""
+    """Print the parameters, and that nothing is pruned if that may be a surprise."""
     from .definition import loader_of, pruning_note
 
     runs = f", each of {definition.num_seeds} runs" if definition.num_seeds > 1 else ""

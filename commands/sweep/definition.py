@@ -1,9 +1,8 @@
-"""What a sweep searches, checked before anything starts and kept in its folder."""
+"""The definition of a sweep, checked before anything starts and kept in its folder."""
 
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -96,8 +95,8 @@ def checked_definition(
     check_machine(config)
     configs = [config, *check_parameters(load, parameters)]
     objectives = objectives_of(maximize, minimize, config)
-    for each in configs:
-        check_objectives(objectives, each)
+    for one in configs:
+        check_objectives(objectives, one)
     return Definition(
         source, overrides, parameters, objectives, **numbers,
         first_seed=config.seed,
@@ -196,9 +195,11 @@ def write_definition(
 
 
 def read_definition(sweep: Sweep) -> Definition:
-    """Raises RunFolderError where there is none that can be read, and UsageErrors where it names
-    code that is not the user's own, see `stored_code`.
+    """The definition in the sweep's folder. Raises RunFolderError if it cannot be read, and
+    UsageErrors if it names code that is not the user's own, see `stored_code`.
     """
+    from pydantic import TypeAdapter
+
     from ...shared.text.harmless import one_line
     from ...trainer.config.files import is_env_name, preset_names
     from ...trainer.config.overlays import split_overlays
@@ -208,7 +209,7 @@ def read_definition(sweep: Sweep) -> Definition:
     path = sweep.definition_path
     try:
         table = read_table(sweep)
-        definition = _definition(table)
+        definition = TypeAdapter(Definition).validate_python(table)
         source = full_name(split_overlays(definition.source)[0])
         is_known = is_env_name(source) or source in (*preset_names(), str(sweep.config_path))
         if not is_known:
@@ -239,31 +240,3 @@ def read_table(sweep: Sweep) -> dict[str, Any]:
     from ...shared.runs.small_file import read_toml
 
     return read_toml(sweep.definition_path, MAX_DEFINITION_BYTES, sweep.folder)
-
-
-def _definition(table: dict[str, Any]) -> Definition:
-    numbers = ("num_trials", "parallel", "num_seeds", "first_seed", "mark_env_steps", "prune_after")
-    parameters = tuple(
-        Parameter(
-            str(each["key"]),
-            float(each.get("low", math.nan)),
-            float(each.get("high", math.nan)),
-            bool(each["is_whole"]),
-            bool(each["is_log"]),
-            tuple(map(str, each["choices"])),
-        )
-        for each in table["parameters"]
-    )
-    return Definition(
-        source=str(table["source"]),
-        overrides=tuple(map(str, table["overrides"])),
-        parameters=parameters,
-        objectives=tuple(
-            SweepObjective(str(each["metric"]), bool(each["is_maximized"]))
-            for each in table["objectives"]
-        ),
-        may_prune=bool(table["may_prune"]),
-        storage=str(table.get("storage", "")),
-        machine=str(table.get("machine", "")),
-        **{name: int(table[name]) for name in numbers},
-    )

@@ -1,4 +1,4 @@
-"""What a sweep has found, from Optuna's study into the file that others read, and in words."""
+"""The results of a sweep: from Optuna's study into the file that others read, and in words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATES: dict[TrialState, State] = {
 
 
 class Going(NamedTuple):
-    """What is known of a trial that goes on."""
+    """The newest value and the progress of a trial that is running."""
 
     latest: float | None
     done: float
@@ -57,7 +57,7 @@ class TableWriter:
             name=self._sweep.name,
             config=definition.source,
             objectives=definition.objectives,
-            parameters={each.key: each.in_words() for each in definition.parameters},
+            parameters={one.key: one.in_words() for one in definition.parameters},
             num_wanted=definition.num_trials,
             parallel=definition.parallel,
             num_seeds=definition.num_seeds,

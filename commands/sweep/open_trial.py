@@ -83,7 +83,7 @@ def scores_of(run: Run, objectives: Iterable[SweepObjective]) -> Scores:
 
 def mean_scores(scores: Sequence[Sequence[float]]) -> list[float]:
     """The mean over seeds, objective by objective."""
-    return [sum(each) / len(each) for each in zip(*scores, strict=True)]
+    return [sum(values) / len(values) for values in zip(*scores, strict=True)]
 
 
 class OpenTrial:
@@ -97,7 +97,7 @@ class OpenTrial:
         self.run_ids: dict[str, str] = dict(trial.user_attrs.get(RUNS, {}))
         self._scores: dict[str, list[float]] = dict(trial.user_attrs.get(SCORES, {}))
         self.active: dict[int, TrialRun] = {}
-        self.is_told = False
+        self.is_reported = False
         marks = trial.storage.get_trial(trial._trial_id).intermediate_values
         self._last_mark = max(marks, default=0) // definition.mark_env_steps
         self.latest = marks[max(marks)] if marks else None

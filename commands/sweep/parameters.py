@@ -1,4 +1,4 @@
-"""What a sweep varies, as people write it on the command line, and the values they try by hand."""
+"""The parameters of a sweep, as written on the command line, and values to try first."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Parameter:
 
 
 def written(value: Value) -> str:
-    """As people write it: 0.0001 for 1e-4 would do as well, 0.00012345678 would not."""
+    """A value as people write it, with four digits: 0.00012345678 is 0.0001235."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -35,7 +35,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def _latest(sweep: Sweep) -> SweepTable:
-    """With what other machines have done since the sweep ended here."""
+    """The table, with what other machines have done since the sweep ended here."""
     from .definition import read_definition, read_table
 
     with contextlib.suppress(OSError, ValueError):
@@ -49,7 +49,7 @@ def _latest(sweep: Sweep) -> SweepTable:
 
 
 def in_words(sweep: Sweep) -> str:
-    """How a sweep goes, or why nobody knows."""
+    """The summary of a sweep, or the error of its table."""
     from ...monitor.sweeps.lines import summary
     from ...shared.errors import RunFolderError
 

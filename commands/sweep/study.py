@@ -126,9 +126,9 @@ def distribution_of(parameter: Parameter) -> BaseDistribution:
 
 
 def importances(study: optuna.Study, definition: Definition) -> dict[str, dict[str, float]]:
-    """What share of each objective every parameter explains, by PED-ANOVA (Watanabe et al. 2023,
-    arXiv:2304.10255): how far the values of the best tenth differ from all that were tried. Empty
-    while few trials have finished.
+    """The share of each objective that every parameter explains, by PED-ANOVA (Watanabe et al.
+    2023, arXiv:2304.10255): how far the values of the best tenth differ from all that were tried.
+    Empty while few trials have finished.
     """
     finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if len(finished) < MIN_FINISHED:

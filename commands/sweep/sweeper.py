@@ -78,7 +78,7 @@ class Sweeper:
         """Begin one more run: of a trial that has seeds left, else of another trial."""
         for trial in self._trials:
             seed = next(trial.waiting_seeds(), None)
-            if seed is not None and not trial.is_told:
+            if seed is not None and not trial.is_reported:
                 self._begin(trial, seed)
                 return True
         known = self._study.get_trials(deepcopy=False)
@@ -103,7 +103,7 @@ class Sweeper:
             self._end(trial, TrialState.FAIL, str(error))
 
     def _take_over(self) -> None:
-        """What a sweeper that is gone left: runs that still train, or have ended since."""
+        """Adopt the runs of an earlier sweeper process, which still train or have ended since."""
         for frozen in self._study.get_trials(deepcopy=False):
             if frozen.user_attrs.get(MACHINE, "") != self._definition.machine:
                 continue
@@ -131,22 +131,22 @@ class Sweeper:
                 continue
             status = run.status()
             self._progress[run.run.id] = status.progress_fraction or 0.0
-            if not trial.is_told and self._is_worse(trial, seed, run):
+            if not trial.is_reported and self._is_worse(trial, seed, run):
                 self._end(trial, TrialState.PRUNED, "worse than the median of the others")
-        if trial.is_told and not trial.active:
+        if trial.is_reported and not trial.active:
             self._trials.remove(trial)
 
     def _has_ended(self, trial: OpenTrial, seed: int, run: TrialRun) -> None:
         """A run's process is gone."""
         self._progress.pop(run.run.id, None)
-        if not trial.is_told:
+        if not trial.is_reported:
             failure = run.failure() or trial.take_scores(seed)
             if failure:
                 self._end(trial, TrialState.FAIL, f"{run.run.id}: {failure}")
             else:
                 self._is_worse(trial, seed, run)  # for the others to be compared with
         del trial.active[seed]
-        if not trial.is_told and trial.scores() is not None:
+        if not trial.is_reported and trial.scores() is not None:
             self._end(trial, TrialState.COMPLETE)
 
     def _is_worse(self, trial: OpenTrial, seed: int, run: TrialRun) -> bool:
@@ -164,7 +164,7 @@ class Sweeper:
             trial.trial.set_user_attr(MESSAGE, message)
         scores = trial.scores() if state == TrialState.COMPLETE else None
         frozen = self._study.tell(trial.number, scores, state)
-        trial.is_told = True
+        trial.is_reported = True
         ended = "pruned" if state == TrialState.PRUNED else "ended"
         for run in trial.active.values():
             run.stop(f"{ended} by sweep {self._sweep.name}: {message}")
@@ -195,7 +195,7 @@ class Sweeper:
                             for seed, run in trial.active.items()}),
             )
             for trial in self._trials
-            if not trial.is_told
+            if not trial.is_reported
         }  # fmt: skip
         try:
             self._table.write(going)

@@ -47,7 +47,7 @@ class TrialRun:
 
     @classmethod
     def go_on(cls, run: Run) -> TrialRun | None:
-        """Continue from the newest checkpoint; None if there is none that can be continued."""
+        """Continue from the newest checkpoint; None if no checkpoint can be continued."""
         try:
             return cls._begun(partial(prepared_run, None, (), None, run.id))
         except CheckpointError:

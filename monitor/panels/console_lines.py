@@ -89,7 +89,7 @@ class ConsoleRows(Sequence[Line]):
     def __getitem__(self, row: slice) -> list[Line]: ...
     def __getitem__(self, row: int | slice) -> Line | list[Line]:
         if isinstance(row, slice):
-            return [self._drawn(each) for each in range(*row.indices(len(self)))]
+            return [self._drawn(place) for place in range(*row.indices(len(self)))]
         return self._drawn(row)
 
     def line_at(self, row: int) -> int:

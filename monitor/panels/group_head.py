@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from ..charts.charted_metrics import RETURN
-from ..render.formatting import format_count, format_relative, format_value
+from ..render.formatting import UNKNOWN, format_relative, format_value
 from ..render.lines import Line, fit, fit_end, fit_line, line_width, spread
 from ..runs.list.group_source import GroupLook, WatchedGroup
 from ..runs.list.group_statistics import SPREAD_WORDS, Middle, Spread, interval_text, middle_of
 from ..runs.list.run_groups import states_of
+from .group_table import env_steps_text
 
 _LABEL_WIDTH = 48
 
@@ -24,8 +25,8 @@ def draw_group_head(
     looks: Sequence[GroupLook],
     shown_spread: Spread,
 ) -> list[Line]:
-    """What lines and bands are, and a row for each group: its look, how many runs it has, how they
-    do, and their returns.
+    """The meaning of lines and bands, and a row for each group: its look, its number of runs, their
+    states and returns.
     """
     count = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
     words = {
@@ -59,9 +60,8 @@ def _numbers(look: GroupLook, reference: GroupLook | None, shown_spread: Spread)
     """States, return, its distance from the reference's, its interval, the number of runs with
     one, env steps: what matters most first.
     """
-    statuses = [view.status for view in look.views]
+    steps = env_steps_text(view.status for view in look.views)
     middle = _return(look, shown_spread)
-    steps = [status.env_steps for status in statuses if status.env_steps is not None]
     conditions = [(view.status, view.is_page_expected) for view in look.views]
     states = [(f"{sign}{count} ", style) for sign, style, count in states_of(conditions)]
     pieces: list[Line] = [[("  ", "text"), *states]]
@@ -72,9 +72,8 @@ def _numbers(look: GroupLook, reference: GroupLook | None, shown_spread: Spread)
             pieces.append([(f" {format_relative(middle.value, other.value)}", "strong")])
         pieces.append([(f"  {interval_text(middle, shown_spread)}", "dim")])
         pieces.append([(f"  n={middle.num_runs}", "dim")])
-    if steps:
-        ends = " to ".join(dict.fromkeys(map(format_count, (min(steps), max(steps)))))
-        pieces.append([(f"  steps {ends}", "dim")])
+    if steps != UNKNOWN:
+        pieces.append([(f"  steps {steps}", "dim")])
     return pieces
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from rich.cells import cell_len
 
+from ...shared.runs.status import RunStatus
 from ..charts.charted_metrics import RETURN
 from ..render.columns import Column
 from ..render.formatting import UNKNOWN, format_count, format_relative, format_value
@@ -37,20 +40,20 @@ def group_columns(
         Column(SPREAD_WORDS[spread], lambda group: _interval(group, spread), 16, style="dim"),
         *([relative] if reference else []),
         Column("curve", no_text, 10, 16, 4, order="return", draw=_draw_curve),
-        Column("steps", env_steps_text, 13, priority=3, align=">", order="steps"),
+        Column("steps", lambda group: env_steps_text(row.status for row in group.rows), 13,
+               priority=3, align=">", order="steps"),
     ]  # fmt: skip
 
 
-def env_steps_range(group: RunGroup) -> tuple[int, int] | None:
-    """The smallest and the largest number of env steps of the group's runs."""
-    statuses = [row.status for row in group.rows if row.status]
-    steps = [status.env_steps for status in statuses if status.env_steps is not None]
+def env_steps_range(statuses: Iterable[RunStatus | None]) -> tuple[int, int] | None:
+    """The smallest and the largest number of env steps of some runs."""
+    steps = [one.env_steps for one in statuses if one and one.env_steps is not None]
     return (min(steps), max(steps)) if steps else None
 
 
-def env_steps_text(group: RunGroup) -> str:
+def env_steps_text(statuses: Iterable[RunStatus | None]) -> str:
     """`100k to 200k`."""
-    steps = env_steps_range(group)
+    steps = env_steps_range(statuses)
     return " to ".join(dict.fromkeys(map(format_count, steps))) if steps else UNKNOWN
 
 

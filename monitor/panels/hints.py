@@ -49,7 +49,7 @@ class Hint(NamedTuple):
     knob: str
 
     def in_words(self, width: int = 160) -> str:
-        """As much as `width` cells hold, the knob before all else; empty where not even that."""
+        """The longest wording that fits `width` cells, at least the knob; else empty."""
         wordings = (f"{self.matter}: {self.knob}", f"{self.doing}: {self.knob}", self.knob)
         return next((words for words in wordings if len(words) <= width), "")
 
@@ -72,7 +72,7 @@ def hints_in_words(view: RunView) -> list[str]:
 
 
 def newest_warning(events: Sequence[Event]) -> str:
-    """The text of the newest warning since the run was last begun; empty where there is none."""
+    """The text of the newest warning since the run last began; empty if it has no warning."""
     for event in reversed(events):
         if event.level == "warning":
             return event.text

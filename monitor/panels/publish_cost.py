@@ -1,4 +1,4 @@
-"""What being watched costs a run, as it measured itself."""
+"""The cost of publishing, as the run measured it."""
 
 from __future__ import annotations
 

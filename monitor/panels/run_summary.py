@@ -63,12 +63,12 @@ def draw_progress(view: RunView, width: int) -> Line:
     return [(" ", "text"), *draw_bar(fraction if known else 0.0, room, style), *words]
 
 
-def draw_bar(fraction: float | None, width: int, style: str, prefix: str = "") -> Line:
+def draw_bar(fraction: float | None, width: int, style: str) -> Line:
     """`fraction` of `width` cells, in steps of half a cell."""
     halves = round(2 * width * min(max(fraction or 0.0, 0.0), 1.0))
     whole, half = divmod(halves, 2)
     done = "━" * whole + "╸" * half
-    return [(done, prefix + style), ("─" * (width - whole - half), f"{prefix}faint")]
+    return [(done, style), ("─" * (width - whole - half), "faint")]
 
 
 def draw_notice(

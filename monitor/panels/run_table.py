@@ -200,7 +200,7 @@ def _draw_progress(row: RunRow, width: int) -> Line:
 
 
 def _about(row: RunRow) -> str:
-    """What else there is to say: a notice, the name of the main metric, tags and note."""
+    """A notice, the name of the main metric if that is not the return, tags and note."""
     words = (_doing(row), _other_main(row), notes_in_words(row.notes))
     return "; ".join(filter(None, words))
 

@@ -78,8 +78,8 @@ def draw_head(fitted: Fitted[Row], order: tuple[str, bool] = ("", False)) -> Lin
     for column, cells in fitted:
         arrow = ("↑" if is_reversed else "↓") if column is ordered else ""
         text = _short(column.name, cells - len(arrow)) + arrow
+        line += [(" ", "dim")] if line else []
         line.append((fit(text, cells, column.align[0]), "focus" if arrow else "dim"))
-        line.append((" ", "dim"))
     return line
 
 
@@ -87,15 +87,16 @@ def draw_row(fitted: Fitted[Row], row: Row, is_selected: bool = False, notice: s
     """The cells of a row. A `notice` takes the place of all from the first right-aligned one on."""
     line: Line = []
     for place, (column, cells) in enumerate(fitted):
+        line += [(" ", "text")] if place else []
         if notice and column.align == ">":
-            line.append((fit(notice, sum(width + 1 for _, width in fitted[place:])), "dim"))
+            room = sum(width + 1 for _, width in fitted[place:]) - 1
+            line.append((fit(notice, room), "dim"))
             break
         if column.draw:
             line += fit_line(column.draw(row, cells), cells, "text")
         else:
             line.append((_cell(column.text(row), cells, column.align), column.style))
-        line.append((" ", "text"))
-    return [(text, _style(style, is_selected)) for text, style in line]
+    return [(text, _style(style, is_selected)) for text, style in line if text]
 
 
 def order_at(fitted: Fitted[Row], x: int) -> str:

@@ -1,1 +1,1 @@
-"""What fills the terminal: which widgets stand together, and what a screen's own keys do."""
+"""The screens: which widgets stand together, and what a screen's own keys do."""

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from ...shared.runs.run_folder import Run
 from ..panels.group_head import draw_group_head
@@ -46,13 +45,6 @@ class GroupScreen(MonitorScreen):
     ]
     AUTO_FOCUS = "#charts"
 
-    class ViewArrived(Message):
-        """The runs were looked at."""
-
-        def __init__(self, looks: tuple[GroupLook, ...]) -> None:
-            super().__init__()
-            self.looks = looks
-
     def __init__(
         self, groups: Sequence[WatchedGroup], source_of: Callable[[Run], RunSource]
     ) -> None:
@@ -84,21 +76,21 @@ class GroupScreen(MonitorScreen):
     def on_unmount(self) -> None:
         self._loop.stop()
 
-    def on_group_screen_view_arrived(self, message: ViewArrived) -> None:
-        self.query_one(ChartGrid).show([look.watched for look in message.looks])
-        self._show_head(message.looks)
-        self.tell_modes()
+    def on_monitor_screen_view_arrived(self, message: MonitorScreen.ViewArrived) -> None:
+        self.query_one(ChartGrid).show([look.watched for look in message.view])
+        self._show_head(message.view)
+        self.show_modes()
 
     def _show_head(self, looks: Sequence[GroupLook]) -> None:
         head = self.query_one("#group-head", Drawn)
         head.show(self._groups, looks, self.settings.seeds_spread)
 
-    def tell_modes(self) -> None:
-        self.query_one(KeyLine).tell(self.query_one(ChartGrid).options.in_words())
+    def show_modes(self) -> None:
+        self.query_one(KeyLine).show_modes(self.query_one(ChartGrid).options.in_words())
 
     def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
         self.change_settings(**self.settings.with_chart_options(message.options))
-        self.tell_modes()
+        self.show_modes()
 
     def action_reset(self) -> None:
         grid = self.query_one(ChartGrid)

@@ -1,4 +1,4 @@
-"""What the screens of the monitor share: the settings, and keys of their own alone."""
+"""The base of the monitor's screens: access to the settings, and no inherited keys."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ class MonitorScreen(Screen[None], inherit_bindings=False):
         def __init__(self, run: Run, notes: RunNotes) -> None:
             super().__init__()
             self.run, self.notes = run, notes
+
+    class ViewArrived(Message):
+        """A poll has given a new view of what the screen shows."""
+
+        def __init__(self, view: Any) -> None:
+            super().__init__()
+            self.view = view
 
     class RunOpened(Message):
         """Somebody wants to see `run`, with the `others` on its charts."""

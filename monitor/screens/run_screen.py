@@ -94,7 +94,7 @@ def _notice(width: int, _: int, view: RunView, alerts: Sequence[Alert], warning:
 
 
 class RunScreen(MonitorScreen):
-    """How a run is doing, its curves, where its time goes, and what happened."""
+    """A run's state, its curves, where its time goes, and its events."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,backspace", "back", "make small again, or back to all runs"),
@@ -257,10 +257,10 @@ class RunScreen(MonitorScreen):
         # What is tried changes the next run, so the past has no hints.
         hint = None if slider.is_in_the_past else hint_of(view, self._gpu_load.busy)
         self._panes.show(watched, events, alerts, hint)
-        self.tell_modes()
+        self.show_modes()
 
-    def tell_modes(self) -> None:
-        """What is not as usual, beside the keys."""
+    def show_modes(self) -> None:
+        """Name unusual modes, such as paused, beside the keys."""
         slider = self.query_one(TimeSlider)
         modes = ["paused"] if self.is_paused else []
         if slider.is_in_the_past:
@@ -268,12 +268,12 @@ class RunScreen(MonitorScreen):
         grid = self._panes.grid
         modes += [f"{grid.board.num_hidden} hidden"] if grid.board.num_hidden else []
         modes.append(grid.options.in_words())
-        self.query_one(KeyLine).tell(" · ".join(mode for mode in modes if mode))
+        self.query_one(KeyLine).show_modes(" · ".join(mode for mode in modes if mode))
 
     def on_chart_grid_options_changed(self, message: ChartGrid.OptionsChanged) -> None:
         self.change_settings(**self.settings.with_chart_options(message.options))
         self.session.keep_arrangement(project_of(self.run.id), message.options.arrangement)
-        self.tell_modes()
+        self.show_modes()
 
     def on_time_slider_moved(self) -> None:
         self.show_run()
@@ -312,7 +312,7 @@ class RunScreen(MonitorScreen):
         else:
             self.is_paused = not self.is_paused
             self.show_run()
-        self.tell_modes()
+        self.show_modes()
 
     def action_replay(self) -> None:
         """Go to the slider; once there, put it away and be back at the newest moment."""
@@ -333,7 +333,7 @@ class RunScreen(MonitorScreen):
         self.post_message(self.Asked(self.run, request))
 
     def _begin(self, view: RunView) -> None:
-        """How a run opens: what has ended can be replayed, what failed says why first."""
+        """Open a run: a run that ended can be replayed, a failed one says why first."""
         self.query_one(TimeSlider).display = not view.status.is_alive and self.app.size.height >= 18
         if failure_events(view):
             self._panes.read_events()

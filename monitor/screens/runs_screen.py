@@ -33,7 +33,7 @@ from ..widgets.key_line import KeyLine
 from ..widgets.list_table import ListTable
 from ..widgets.run_preview import RunPreview
 from ..widgets.runs_table import RunsTable, marks_of
-from .monitor_screen import PollingScreen
+from .monitor_screen import MonitorScreen, PollingScreen
 from .sweep_screen import SweepScreen
 
 POLL_EVERY_S = 1.0
@@ -100,7 +100,7 @@ def _silent_machines(width: int, height: int, silent: Sequence[Machine]) -> list
 
 
 class RunsSource(Protocol):
-    """Where views of all runs come from; `RunsPoller` is the one that reads pages."""
+    """A source of views of all runs, such as `RunsPoller`, which reads pages."""
 
     def poll(self) -> RunsView: ...
 
@@ -117,13 +117,6 @@ class RunsScreen(PollingScreen):
         Binding("escape", "clear", "drop the filter, or else unmark all"),
     ]
     AUTO_FOCUS = "#runs"
-
-    class ViewArrived(Message):
-        """The poller looked at the runs."""
-
-        def __init__(self, view: RunsView) -> None:
-            super().__init__()
-            self.view = view
 
     class GroupsOpened(Message):
         """Somebody wants to see `groups`, the first of them in front."""
@@ -173,7 +166,7 @@ class RunsScreen(PollingScreen):
     def on_resize(self) -> None:
         self._show_preview()
 
-    def on_runs_screen_view_arrived(self, message: ViewArrived) -> None:
+    def on_monitor_screen_view_arrived(self, message: MonitorScreen.ViewArrived) -> None:
         self._view = message.view
         self.show_runs()
 
@@ -255,7 +248,7 @@ class RunsScreen(PollingScreen):
         return shown
 
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
-        """What is not understood stays open, to be mended or dropped."""
+        """Apply the filter. A filter with an error stays open, to be corrected or dropped."""
         self._filter.text = message.text.strip()
         is_wrong = self._view is not None and bool(self._filter.found(self._view.rows)[1])
         if message.is_done and not is_wrong:
@@ -313,7 +306,7 @@ class RunsScreen(PollingScreen):
         self.post_message(self.GroupsOpened(watched))
 
     def sort_by(self, order: str) -> None:
-        """By a column; the other way round when it is the one already."""
+        """Sort by a column; in reverse if the list is sorted by it already."""
         is_again = order == self.settings.order
         self.change_settings(
             order=order, reversed_order=is_again and not self.settings.reversed_order

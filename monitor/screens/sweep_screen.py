@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.message import Message
 
 from ...shared.runs.run_folder import Run, runs_folder
 from ..render.lines import Line, line_width, spread
@@ -17,7 +16,7 @@ from ..widgets.drawing import Drawn
 from ..widgets.key_line import KeyLine
 from ..widgets.list_table import ListTable
 from ..widgets.trials_table import TrialsTable
-from .monitor_screen import PollingScreen
+from .monitor_screen import MonitorScreen, PollingScreen
 
 POLL_EVERY_S = 1.0
 _KEYS = (
@@ -53,13 +52,6 @@ class SweepScreen(PollingScreen):
     ]
     AUTO_FOCUS = "#trials"
 
-    class ViewArrived(Message):
-        """The poller looked at the sweep."""
-
-        def __init__(self, view: SweepView) -> None:
-            super().__init__()
-            self.view = view
-
     def __init__(self, wanted: str = "") -> None:
         super().__init__()
         self._poller = SweepsPoller(wanted)
@@ -74,7 +66,7 @@ class SweepScreen(PollingScreen):
         yield TrialsTable()
         yield KeyLine(_KEYS)
 
-    def on_sweep_screen_view_arrived(self, message: ViewArrived) -> None:
+    def on_monitor_screen_view_arrived(self, message: MonitorScreen.ViewArrived) -> None:
         self.query_one("#sweep-head", Drawn).show(message.view)
         self.query_one(TrialsTable).show(message.view)
 

@@ -1,1 +1,1 @@
-"""What holds while one monitor is open: settings, keys, memory, its terminal."""
+"""State of one monitor process: settings, keys, memory, its terminal."""

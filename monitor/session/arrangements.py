@@ -21,14 +21,14 @@ _TAIL = re.compile(r"(?<=.)-[a-z0-9]{4}$")
 
 
 def project_of(run_id: str) -> str:
-    """What the runs of one project share, the middle of their ids: their name, or environment and
-    algorithm where they were given none.
+    """The project of a run: the middle of its id, which is its name, or its environment and
+    algorithm if it was given no name.
     """
     return _TAIL.sub("", _STAMP.sub("", run_id))
 
 
 class Arrangements:
-    """Those in the file at `path`, read once; without a path none are remembered for long.
+    """The arrangements in the file at `path`, read once; without a path, of this session only.
 
     A change goes into what stands in the file by then, so that several monitors may be open.
     `problem` is what is wrong with the file, in one line, or nothing; what is wrong is left out.
@@ -76,7 +76,7 @@ def _read(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def _arrangement(table: Any) -> Arrangement | None:
-    """None where a table is none that `_table` makes."""
+    """The arrangement of a table; None if `_table` would not have made it."""
     if not isinstance(table, dict) or table.keys() - {"pinned", "hidden", "collapsed", "columns"}:
         return None
     columns = table.get("columns", 0)
@@ -90,7 +90,7 @@ def _arrangement(table: Any) -> Arrangement | None:
 
 
 def _table(arrangement: Arrangement) -> dict[str, Any]:
-    """What differs from how charts come."""
+    """The values that differ from the defaults."""
     names = {key: list(getattr(arrangement, key)) for key in ("pinned", "hidden", "collapsed")}
     table: dict[str, Any] = {key: some for key, some in names.items() if some}
     return table | ({"columns": arrangement.columns} if arrangement.columns else {})

@@ -11,7 +11,7 @@ STREAMS = [0, 1]  # its input and its output, which that server reads and writes
 
 
 def is_in_a_browser() -> bool:
-    """As textual-serve tells the programs that it starts."""
+    """Whether textual-serve started this program, which sets TEXTUAL_DRIVER."""
     return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 

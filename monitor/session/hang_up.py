@@ -32,7 +32,7 @@ def waited_for_hang_up(descriptors: list[int], timeout_s: float) -> bool:
 
 
 def standard_descriptors() -> list[int]:
-    """Those of the standard streams that are terminals."""
+    """The file descriptors of standard streams that are terminals."""
     found = []
     for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
         with suppress(AttributeError, OSError, ValueError):

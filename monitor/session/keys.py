@@ -46,7 +46,7 @@ def key_name(keys: str) -> str:
 
 def key_under(keys: str, column: int) -> str:
     """The key that a click on `column` of some, as a screen names them, is meant for: of several
-    characters the one there, the first of them beyond all; empty where there is none.
+    characters the one there, the first of them beyond all; empty if there is no key.
     """
     known = {name: key for key, name in _NAMES.items()}
     names = (keys,) if keys in known or keys.isalpha() else tuple(keys)

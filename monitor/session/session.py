@@ -1,4 +1,4 @@
-"""What holds while one monitor is open, for every screen and widget of it."""
+"""The state that all screens and widgets of one monitor share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the monitor remembers between sessions, in a small TOML file that people may edit."""
+"""The monitor's settings, kept between sessions in a small TOML file that people may edit."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Settings:
 
     @staticmethod
     def with_chart_options(options: ChartOptions) -> dict[str, Any]:
-        """What of `options` is remembered."""
+        """The settings that keep `options`."""
         return {
             "x_axis": options.x_count,
             "smoothing": options.smoothing,

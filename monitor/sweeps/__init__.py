@@ -1,1 +1,1 @@
-"""What a sweep looks like."""
+"""Sweeps as lines and pictures."""

@@ -24,8 +24,8 @@ _MOST = 500  # trials in a picture: the best, and in the history the newest
 
 
 class Scale:
-    """Where values lie on an axis, from 0 to 1: numbers by size, or by their logarithm, all others
-    in the order of their names.
+    """The places of values on an axis, from 0 to 1: numbers by size, or by their logarithm, all
+    others in the order of their names.
     """
 
     def __init__(self, values: Sequence[object], is_log: bool = False) -> None:
@@ -45,7 +45,7 @@ class Scale:
         return (at - low) / (high - low) if high > low else 0.5
 
     def ends(self) -> tuple[str, str]:
-        """What stands at 0 and at 1."""
+        """The labels at 0 and at 1."""
         if self._names:
             return self._names[0], self._names[-1]
         low, high = (str(end) if isinstance(end, int) else format_value(end)
@@ -197,7 +197,7 @@ def _along(texts: Sequence[str], width: int, style: str) -> Line:
 
 
 def _scored(table: SweepTable) -> list[SweepTrial]:
-    """Those that finished: a pruned trial's score says less."""
+    """The trials that finished: a pruned trial's score says less."""
     finished = (trial for trial in table.trials if trial.state == "finished")
     return [trial for trial in finished if math.isfinite(_score(trial))]
 

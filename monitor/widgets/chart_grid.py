@@ -67,7 +67,7 @@ class ChartGrid(Arranging):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the names of the metrics have to fit."""
+        """The words that the names of the metrics must have."""
         return self.options.words
 
     @words.setter
@@ -76,7 +76,7 @@ class ChartGrid(Arranging):
 
     @property
     def problem(self) -> str:
-        """What is wrong with `words`, empty where nothing is."""
+        """The error in `words`; empty if they are valid."""
         return self.board.problem
 
     def show(self, watched: Sequence[Watched], alerts: Sequence[Alert] = ()) -> None:
@@ -259,7 +259,7 @@ class ChartGrid(Arranging):
         return self.layout_of_charts().at(x, y)
 
     def _cell(self, place: int) -> Cell:
-        """Where the chart at `place` stands."""
+        """The position of the chart at `place`."""
         if self.is_enlarged:
             return Cell(0, 0, *self.size)
         return self.layout_of_charts().cell(place)

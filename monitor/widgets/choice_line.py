@@ -1,64 +1,42 @@
-"""Where people choose one of many by typing a part of its name."""
+"""A line to choose one of many by typing a part of its name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from ..render.lines import Line, fit, fit_end, line_width
-from ..render.scroll import window_start
+from ..render.columns import Column
+from ..render.lines import Line, fit_end
 from ..runs.list.choices import Choice, chosen
-from .drawing import Drawing
 from .filter_line import Words
+from .list_table import ListTable
 
 _MAX_ROWS = 8
-_NAME_WIDTH = 44
+_COLUMNS = (
+    Column[Choice]("", lambda choice: choice.name, 20, 44,
+                   draw=lambda choice, width: [(fit_end(choice.name, width), "text")]),
+    Column[Choice]("", lambda choice: choice.note, 8, 100, 1, style="dim"),
+)  # fmt: skip
+_NO_CHOICE: list[Line] = [[("   nothing has a name like that; esc leaves", "error")]]
 
 
-class Choices(Drawing):
-    """The choices that are left, a row for each, as many as have room."""
+class Choices(ListTable, can_focus=False):
+    """The choices that match, a row for each, as many as have room."""
 
-    def __init__(self) -> None:
-        super().__init__(id="choices")
-        self.shown: list[Choice] = []
-        self.place = self._start = 0
+    has_head = False
+    opens_at_once = True
 
-    def show(self, choices: Sequence[Choice], place: int) -> None:
-        self.shown, self.place = list(choices), place
-        self.styles.height = max(1, min(_MAX_ROWS, len(self.shown)))
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        if not self.shown:
-            return [[("   nothing has a name like that; esc leaves", "error")]]
-        self._start = window_start(self.place, self._start, height, len(self.shown))
-        return [
-            self._row(place, width)
-            for place in range(self._start, min(self._start + height, len(self.shown)))
-        ]
-
-    def on_click(self, event: events.Click) -> None:
-        place = self._start + event.y
-        if place < len(self.shown):
-            self.post_message(ChoiceLine.Chosen(self.shown[place].value))
-
-    def _row(self, place: int, width: int) -> Line:
-        choice, is_selected = self.shown[place], place == self.place
-        prefix = "cursor_" if is_selected else ""
-        name_width = max(8, min(_NAME_WIDTH, width - 20))
-        line: Line = [
-            (" ▌ " if is_selected else "   ", f"{prefix}focus"),
-            (fit(fit_end(choice.name, name_width), name_width), f"{prefix}text"),
-            (f"  {choice.note}", f"{prefix}dim"),
-        ]
-        return [*line, (" " * max(0, width - line_width(line)), f"{prefix}dim")]
+    def show(self, choices: Sequence[Choice]) -> None:
+        """Show `choices`, the first of them selected."""
+        self.styles.height = max(1, min(_MAX_ROWS, len(choices)))
+        self.set_reactive(ListTable.selected, choices[0].value if choices else None)
+        self.show_rows({choice.value: choice for choice in choices}, _COLUMNS, empty=_NO_CHOICE)
 
 
 class ChoiceLine(Vertical):
@@ -73,7 +51,7 @@ class ChoiceLine(Vertical):
     class Chosen(Message):
         """Somebody chose `value`; None for nothing. `purpose` is what it was opened for."""
 
-        def __init__(self, value: str | None, purpose: str = "") -> None:
+        def __init__(self, value: str | None, purpose: str) -> None:
             super().__init__()
             self.value, self.purpose = value, purpose
 
@@ -86,7 +64,7 @@ class ChoiceLine(Vertical):
         with Horizontal():
             yield Words(" ", "focus", id="asked")
             yield Input(id="typed", compact=True, select_on_focus=False)
-        yield Choices()
+        yield Choices("choices")
 
     def open(self, purpose: str, choices: Sequence[Choice]) -> None:
         """Ask for one of `choices`, which are at least one; the first is selected."""
@@ -97,37 +75,29 @@ class ChoiceLine(Vertical):
         self.display = True
         typed = self.query_one(Input)
         typed.value = ""
-        self._show(0)
+        self._show()
         typed.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._show(0)
+        self._show()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        choices = self.query_one(Choices)
-        if choices.shown:
-            self._take(choices.shown[choices.place].value)
+        self.query_one(Choices).action_open()
 
-    def on_choice_line_chosen(self, message: Chosen) -> None:
-        """A click among the choices does not know what they are for."""
-        if not message.purpose:
-            message.stop()
-            self._take(message.value)
+    def on_list_table_opened(self, message: ListTable.Opened) -> None:
+        message.stop()
+        self._take(message.key)
 
     def action_leave(self) -> None:
         self._take(None)
 
     def action_move(self, rows: int) -> None:
-        choices = self.query_one(Choices)
-        if choices.shown:
-            place = max(0, min(choices.place + rows, len(choices.shown) - 1))
-            choices.show(choices.shown, place)
+        self.query_one(Choices).action_move(rows)
 
-    def _show(self, place: int) -> None:
-        typed = self.query_one(Input).value
-        self.query_one(Choices).show(chosen(self._choices, typed), place)
+    def _show(self) -> None:
+        self.query_one(Choices).show(chosen(self._choices, self.query_one(Input).value))
 
     def _take(self, value: str | None) -> None:
         self.display = False

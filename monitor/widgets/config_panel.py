@@ -1,4 +1,4 @@
-"""What a run was run with, and where runs on the same charts differ."""
+"""The configuration of a run, and the differences between runs on the same charts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells
 
@@ -15,6 +16,7 @@ from ...shared.runs.run_folder import DIFF_FILE
 from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
 from ..panels.run_table import short_name
+from ..render.columns import Column, draw_row, fit_columns
 from ..render.formatting import UNKNOWN, format_relative, format_written
 from ..render.lines import Line, fit, fit_middle, line_width
 from ..runs.reading.run_description import Description, Setting, comparable
@@ -23,7 +25,6 @@ from .scrolling_pane import TOP, ScrollingPane
 
 CHANGED = "•"
 _MIN_KEY_WIDTH, _MAX_KEY_WIDTH = 12, 44
-_MIN_COLUMN_WIDTH, _MAX_COLUMN_WIDTH = 9, 30
 _GAP = "  "
 _DIFF_STYLES = {"+": "good", "-": "warning", " ": "text"}
 
@@ -68,7 +69,7 @@ def _heading(description: Description, setting: Setting) -> str:
 
 
 def _is_marked(setting: Setting) -> bool:
-    """Whether you set it; where sources are not known, whether it differs from its default."""
+    """Whether you set it; if sources are unknown, whether it differs from its default."""
     return is_by_you(setting.source) if setting.source else setting.default is not None
 
 
@@ -78,48 +79,63 @@ def difference_lines(watched: Sequence[Watched], width: int) -> tuple[list[Line]
     better direction come first, with the best value highlighted. Values of other runs than the
     reference have their distance from its value.
     """
-    settings = _differing_settings(watched)
-    metrics = _differing_metrics(watched)
-    key_width = _key_width([*settings, *metrics], width // 3)
-    room = width - key_width
-    shown = watched[: max(1, room // (_MIN_COLUMN_WIDTH + len(_GAP)))]
-    cells = min(_MAX_COLUMN_WIDTH, room // len(shown) - len(_GAP))
-    head: Line = [(fit("", key_width), "dim")]
-    for one in shown:
+    settings, metrics = _differing_settings(watched), _differing_metrics(watched)
+    fitted = fit_columns(_columns(watched, [*settings, *metrics], width), width)
+    (_, key_width), *shown = fitted
+    head: Line = [(fit("", key_width + 1), "dim")]
+    for one, (_, cells) in zip(watched, shown, strict=False):
         marker, style = (one.look.marker, one.look.style) if one.look else ("", "text")
         name = short_name(one.view.name, cells - 2 - 4 * one.is_reference)
         words = f"{name}{' ref' if one.is_reference else ''}"
-        head += [(f"{_GAP}{marker} ", style), (fit(words, cells - 2), "strong")]
-    by_you = [
-        {each.key for each in one.view.description.settings if is_by_you(each.source)}
-        for one in shown
-    ]
-    lines: list[Line] = []
-    for key, texts in settings.items():
-        marked = [
-            f"{fit(text, min(cell_len(text), cells - 2))} {CHANGED}" if key in keys else text
-            for text, keys in zip(texts, by_you, strict=False)
-        ]
-        lines.append([_key(key, key_width), *_cells(marked, cells, len(shown))])
-    if any(key in keys for key in settings for keys in by_you):
+        head += [(f"{marker:1} ", style), (fit(words, cells - 1), "strong")]
+    lines = [draw_row(fitted, row) for row in settings]
+    if any(row.key in _keys_by_you(one) for row in settings for one in watched[: len(shown)]):
         lines.append([(f"{CHANGED} set by you", "dim")])
     if not settings:
         lines.append([(fit("their configurations are the same", width), "dim")])
     lines += [[], [("newest values", "dim")]] if metrics else []
-    reference = next((i for i, one in enumerate(watched) if one.is_reference), None)
-    for name, (texts, best) in metrics.items():
-        if reference is not None:
-            values = [one.view.newest.get(name) for one in watched]
-            texts = [
-                _with_relative(text, value, values[reference], cells) if i != reference else text
-                for i, (text, value) in enumerate(zip(texts, values, strict=True))
-            ]
-        lines.append([_key(name, key_width), *_cells(texts, cells, len(shown), best)])
-    return [head], lines
+    return [head], [*lines, *(draw_row(fitted, row) for row in metrics)]
 
 
-def _with_relative(text: str, value: float | None, reference: float | None, cells: int) -> str:
-    """`text`, and how far the value is from the reference's where that has room."""
+class _Difference(NamedTuple):
+    """A key with its text for each run, the places of the best, and values if it is a metric."""
+
+    key: str
+    texts: Sequence[str]
+    best: frozenset[int] = frozenset()
+    values: Sequence[float] = ()
+
+
+def _columns(
+    watched: Sequence[Watched], rows: Sequence[_Difference], width: int
+) -> list[Column[_Difference]]:
+    reference = next((place for place, one in enumerate(watched) if one.is_reference), None)
+
+    def run_column(place: int, one: Watched) -> Column[_Difference]:
+        by_you = _keys_by_you(one)
+
+        def draw(row: _Difference, cells: int) -> Line:
+            text = row.texts[place]
+            if row.values and reference not in (None, place):
+                text = _with_relative(text, row.values[place], row.values[reference or 0], cells)
+            elif not row.values and row.key in by_you:
+                text = f"{fit(text, min(cell_len(text), cells - 2))} {CHANGED}"
+            return [(fit(text, cells), "good" if place in row.best else "text")]
+
+        return Column(one.view.name, lambda row: row.texts[place], 10, 31, place, draw=draw)
+
+    most = _key_width([row.key for row in rows], width // 3)
+    key = Column[_Difference]("", lambda row: row.key, most, 0, -1, "<>", "dim")
+    return [key, *(run_column(place, one) for place, one in enumerate(watched))]
+
+
+def _keys_by_you(one: Watched) -> set[str]:
+    settings = one.view.description.settings
+    return {setting.key for setting in settings if is_by_you(setting.source)}
+
+
+def _with_relative(text: str, value: float, reference: float, cells: int) -> str:
+    """`text`, and how far the value is from the reference's if that has room."""
     relative = format_relative(value, reference)
     has_room = relative != UNKNOWN and len(text) + 1 + len(relative) <= cells
     return f"{text} {relative}" if has_room else text
@@ -127,8 +143,8 @@ def _with_relative(text: str, value: float | None, reference: float | None, cell
 
 def num_more(watched: Sequence[Watched], width: int) -> int:
     """The number of runs that have no room for a column."""
-    room = width - _key_width([*_differing_settings(watched)], width // 3)
-    return max(0, len(watched) - max(1, room // (_MIN_COLUMN_WIDTH + len(_GAP))))
+    columns = _columns(watched, _differing_settings(watched), width)
+    return len(columns) - len(fit_columns(columns, width))
 
 
 def in_words(view: RunView) -> str:
@@ -177,33 +193,30 @@ def _broken(text: str, room: int) -> list[str]:
     return textwrap.wrap(text, room, break_on_hyphens=False) or [""]
 
 
-def _differing_settings(watched: Sequence[Watched]) -> dict[str, list[str]]:
-    """The keys with different values, each with one text per run."""
+def _differing_settings(watched: Sequence[Watched]) -> list[_Difference]:
+    """The keys with different values."""
     configs = comparable([one.view.description for one in watched])
     keys = dict.fromkeys(key for settings in configs for key in settings)
-    table = {key: [settings.get(key, UNKNOWN) for settings in configs] for key in keys}
-    return {key: texts for key, texts in table.items() if len(set(texts)) > 1}
+    rows = [_Difference(key, [config.get(key, UNKNOWN) for config in configs]) for key in keys]
+    return [row for row in rows if len(set(row.texts)) > 1]
 
 
-def _differing_metrics(watched: Sequence[Watched]) -> dict[str, tuple[list[str], frozenset[int]]]:
-    """The newest values that differ as displayed, and the numbers of the best runs."""
+def _differing_metrics(watched: Sequence[Watched]) -> list[_Difference]:
+    """The metrics whose newest values differ as displayed."""
     newest = [one.view.newest for one in watched]
     schema = {metric.name: metric for one in reversed(watched) for metric in one.view.schema}
     names = dict.fromkeys(name for values in newest for name in values)
-    table = {}
+    rows = []
     for name in sorted(names, key=lambda name: _better(schema.get(name)) == 0):
         values = [values.get(name, math.nan) for values in newest]
         texts = [format_written(value) for value in values]
         if len(set(texts)) > 1:
             best = _best(values, _better(schema.get(name)))
             # A run whose text equals the best value's text is among the best.
-            table[name] = (
-                texts,
-                frozenset(
-                    i for i, text in enumerate(texts) if best is not None and text == texts[best]
-                ),
-            )
-    return table
+            is_best = [best is not None and text == texts[best] for text in texts]
+            places = frozenset(place for place, is_one in enumerate(is_best) if is_one)
+            rows.append(_Difference(name, texts, places, values))
+    return rows
 
 
 def _better(metric: Metric | None) -> int:
@@ -215,15 +228,6 @@ def _best(values: Sequence[float], better: int) -> int | None:
     if not better or len(known) < 2:
         return None
     return max(known, key=lambda i: better * known[i])
-
-
-def _cells(
-    texts: Sequence[str], cells: int, num_shown: int, best: frozenset[int] = frozenset()
-) -> Line:
-    return [
-        (_GAP + fit(text, cells), "good" if place in best else "text")
-        for place, text in enumerate(texts[:num_shown])
-    ]
 
 
 def _key(key: str, width: int, style: str = "dim") -> tuple[str, str]:

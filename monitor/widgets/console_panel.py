@@ -1,4 +1,4 @@
-"""What a run's process printed."""
+"""The pane of a run's console output."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ class ConsolePanel(ScrollingPane):
         self.redraw()
 
     def _place_of(self, line: str) -> int:
-        """Where a line stands now. A line that has changed since, as a progress bar, is the last of
-        its time or before; negative where there is none.
+        """The place of a line now. A line that has changed since, as a progress bar, is the last of
+        its time or before; negative if there is no such line.
         """
         time = time_of(line)
         last = place = self._last_until(time) if line else -1

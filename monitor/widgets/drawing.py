@@ -22,8 +22,8 @@ from ..session.session import Session, session_of
 class Drawing(Widget):
     """A widget of which `draw` gives the lines, as often as `redraw` is called."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._lines: list[Line] = []
         self._drawn_size = (0, 0)
 

@@ -1,4 +1,4 @@
-"""What happened in a run."""
+"""The pane of a run's events."""
 
 from __future__ import annotations
 

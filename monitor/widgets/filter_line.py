@@ -1,4 +1,4 @@
-"""Where people type what they look for."""
+"""A line to type search words in."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ class KeyLine(Drawing):
         self._modes = ""
         self._places: list[tuple[int, str, str]] = []  # first cell, keys, what they do
 
-    def tell(self, modes: str) -> None:
-        """Say at the right what is not as usual."""
+    def show_modes(self, modes: str) -> None:
+        """Show unusual modes at the right."""
         if modes != self._modes:
             self._modes = modes
             self.redraw()

@@ -33,6 +33,9 @@ class ListTable(Drawing, can_focus=True):
         Binding("enter", "open", "open it"),
     ]
 
+    has_head: ClassVar[bool] = True
+    opens_at_once: ClassVar[bool] = False  # with the first click
+
     selected: var[Hashable | None] = var(None, init=False)
 
     class Opened(Message):
@@ -98,10 +101,10 @@ class ListTable(Drawing, can_focus=True):
     def draw(self, width: int, height: int) -> list[Line]:
         if not self._keys:
             return self._empty
-        num_rows, room = len(self._keys), height - 1
+        num_rows, room = len(self._keys), height - self.has_head
         fitted = fit_columns(self._columns, width - _MARGIN - 1)
         head: Line = [(" " * _MARGIN, "dim"), *draw_head(fitted, self._order)]
-        lines = [fit_line(head, width - 1, "dim")]
+        lines = [fit_line(head, width - 1, "dim")] if self.has_head else []
         self._start = window_start(self._place, self._start, room, num_rows)
         bar = scrollbar(self._start, room, num_rows, room)
         for key, mark in zip(self._keys[self._start :], bar, strict=False):
@@ -131,16 +134,16 @@ class ListTable(Drawing, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Sort by the column of a heading; select a row, or open the one that is selected."""
-        if event.y == 0:
+        if event.y < self.has_head:
             fitted = fit_columns(self._columns, self.size.width - _MARGIN - 1)
             if self._keys and (order := order_at(fitted, event.x - _MARGIN)):
                 self.post_message(self.Ordered(order))
             return
-        place = self._start + event.y - 1
-        if 0 <= place < len(self._keys):
-            is_again = self.selected == self._keys[place]
+        place = self._start + event.y - self.has_head
+        if place < len(self._keys):
+            opens = self.opens_at_once or self.selected == self._keys[place]
             self.selected = self._keys[place]
-            if is_again:
+            if opens:
                 self.action_open()
 
     def on_mouse_scroll_down(self) -> None:

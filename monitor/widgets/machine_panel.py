@@ -1,4 +1,4 @@
-"""What the machine and its GPUs do for a run. The most important lines come first, so that a low
+"""The load of the machine and its GPUs. The most important lines come first, so that a low
 pane shows them.
 """
 
@@ -8,8 +8,9 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
+from ..render.columns import Column, draw_head, draw_row, fit_columns
 from ..render.formatting import UNKNOWN, counted, format_bytes, format_percent
-from ..render.lines import Line, boxed, fit, line_width
+from ..render.lines import Line, boxed, fit, fit_line, line_width
 from ..runs.machine.gpus import ALARMING
 from ..runs.machine.machine import DiskSample, GpuProcess, GpuSample, MachineSample
 from .pane import Pane
@@ -63,7 +64,7 @@ def format_of_total(used: float, total: float) -> str:
     return f"{format_bytes(used).removesuffix(of[-4:])} of {of}"
 
 
-_USER_WIDTH, _PID_WIDTH, _MEMORY_WIDTH = 12, 9, 10
+Other = tuple[str, GpuProcess]  # a process of others, after the name of its GPU
 
 
 def few_gpu_rows(samples: Sequence[MachineSample], width: int, most_rows: int) -> list[Line]:
@@ -119,7 +120,7 @@ def _all_together(samples: Sequence[MachineSample], width: int) -> list[Line]:
     held = [sum(gpu.memory_bytes or 0 for gpu in sample.gpus) for sample in samples]
     total = sum(gpu.total_memory_bytes or 0 for gpu in samples[-1].gpus)
     if total:
-        shares = [each / total for each in held]
+        shares = [used / total for used in held]
         rows.append(row("vram", format_of_total(held[-1], total), shares, width))
     return rows
 
@@ -140,7 +141,7 @@ def gpu_details(samples: Sequence[MachineSample], width: int) -> list[Line]:
 
 
 def gpu_troubles(sample: MachineSample) -> list[str]:
-    """What is wrong with the GPUs, in words."""
+    """Problems of the GPUs, in words."""
     troubles = []
     for gpu in sample.gpus:
         words = [word for word in gpu.throttled if word in ALARMING]
@@ -173,20 +174,23 @@ def draw_others(sample: MachineSample, width: int, height: int) -> list[Line]:
     others = _others(sample)
     if not others or height < 2:
         return []
-    gpu_width = 6 if len(sample.gpus) > 1 else 0
-    head = f"{'user':{_USER_WIDTH}}{'pid':>{_PID_WIDTH}}{'memory':>{_MEMORY_WIDTH}}  "
-    lines: list[Line] = [[(fit(head + f"{'':{gpu_width}}also on the GPU", width), "dim")]]
-    for label, one in others[: height - 1]:
-        held = UNKNOWN if one.memory_bytes is None else format_bytes(one.memory_bytes)
-        user = fit(one.user or "?", _USER_WIDTH)
-        numbers = f"{one.pid:>{_PID_WIDTH}}{held:>{_MEMORY_WIDTH}}  "
-        place = f"{label:{gpu_width}}" if gpu_width else ""
-        style = "warning" if one.user != sample.user else "text"
-        lines.append([(fit(f"{user}{numbers}{place}{one.name or UNKNOWN}", width), style)])
-    return lines
+    gpu = Column[Other]("", lambda other: other[0], 5)
+    columns = [
+        Column[Other]("user", lambda other: other[1].user or "?", 12),
+        Column[Other]("pid", lambda other: str(other[1].pid), 8, align=">"),
+        Column[Other]("memory", lambda other: format_bytes(other[1].memory_bytes), 9, align=">"),
+        *([gpu] if len(sample.gpus) > 1 else []),
+        Column[Other]("also on the GPU", lambda other: other[1].name or UNKNOWN, 4, 60),
+    ]
+    fitted = fit_columns(columns, width)
+    lines = [draw_head(fitted)]
+    for other in others[: height - 1]:
+        style = "warning" if other[1].user != sample.user else "text"
+        lines.append([(text, style) for text, _ in draw_row(fitted, other)])
+    return [fit_line(line, width, "text") for line in lines]
 
 
-def _others(sample: MachineSample) -> list[tuple[str, GpuProcess]]:
+def _others(sample: MachineSample) -> list[Other]:
     """Processes of others with the name of their GPU, the largest first."""
     found = [(_label(gpu, sample.gpus), one) for gpu in sample.gpus for one in gpu.others or ()]
     return sorted(found, key=lambda pair: -(pair[1].memory_bytes or 0))
@@ -326,7 +330,7 @@ def _trouble_rows(newest: MachineSample, width: int) -> list[Line]:
 
 
 def _run_rows(samples: Sequence[MachineSample], width: int) -> list[Line]:
-    """What the run itself uses of processor and memory."""
+    """Processor and memory use of the run itself."""
     newest = samples[-1]
     cores = [(s.cpu_cores or 0.0) / s.num_cores for s in samples]
     cpu = UNKNOWN if newest.cpu_cores is None else f"{newest.cpu_cores:.1f} cores"

@@ -1,4 +1,4 @@
-"""What a run has beside numbers: pictures, first frames of videos, tables, and episodes."""
+"""The pane of pictures, first frames of videos, tables, and episodes of a run."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class MediaPanel(Pane):
         self.redraw()
 
     def action_sort(self) -> None:
-        """By the same column the other way round, then by the next column."""
+        """Sort by the same column in reverse, then by the next column."""
         if isinstance(self._content, Table):
             column, is_reversed = self._sorted_by or (-1, True)
             column = (column + is_reversed) % len(self._content.columns)
@@ -193,7 +193,7 @@ class MediaPanel(Pane):
         return [("media  ", "text"), (name, "strong"), (counts, "dim")]
 
     def _body(self, file: MediaFile, width: int, rows: int) -> list[Line]:
-        """What is known of `file`: while it is read, the step before."""
+        """The lines of `file`, or of the step before while it is read."""
         if self._loaded is None or self._loaded[:2] != file[:2]:  # another kind or name
             return [[(fit("reading the file", width), "dim")]]
         if isinstance(self._content, str):
@@ -290,8 +290,8 @@ class MediaPanel(Pane):
 
 def graphics_of(app: App[Any]) -> Any:
     """The widget of textual-image that draws in this terminal's pixels, by kitty's protocol or
-    sixel; None where there is none. That package asks the terminal when it is imported, so Textual
-    must not read the answer.
+    sixel; None if there is no such widget. That package asks the terminal when it is imported, so
+    Textual must not read the answer.
     """
     if app.console.color_system != "truecolor" or not importlib.util.find_spec("textual_image"):
         return None

@@ -1,4 +1,4 @@
-"""Where people type what they look for in a pane."""
+"""A line to search a pane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Searched(Protocol):
 
     @property
     def problem(self) -> str:
-        """What is wrong with the words, empty where nothing is."""
+        """The error in the words; empty if they are valid."""
 
     def focus(self) -> object: ...
 

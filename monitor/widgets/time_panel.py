@@ -1,4 +1,4 @@
-"""Where the time goes."""
+"""The pane that shows where the time of an iteration goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep has found, as whoever runs it writes it down and others read it, without Optuna."""
+"""The results of a sweep as a file, which the sweep writes and others read without Optuna."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # as `make_run_id` has it
 
 @dataclass(frozen=True)
 class SweepObjective:
-    """What a sweep optimises: a metric, and whether higher is better."""
+    """An objective of a sweep: a metric, and whether higher is better."""
 
     metric: str
     is_maximized: bool
 
     @property
     def option(self) -> str:
-        """As it was asked for."""
+        """The option on the command line that asks for it."""
         return f"--{'maximize' if self.is_maximized else 'minimize'} {self.metric}"
 
 
@@ -101,11 +101,11 @@ class SweepTable:
 
 
 def front(scores: Sequence[Sequence[float]], is_maximized: Sequence[bool]) -> list[bool]:
-    """Whether each of several scores is on the Pareto front: none is as good in every objective and
-    better in one. With one objective these are the best.
+    """Whether each of several scores is on the Pareto front: no other is as good in every objective
+    and better in one. With one objective these are the best.
     """
     signs = [1.0 if is_up else -1.0 for is_up in is_maximized]
-    points = [tuple(s * x for s, x in zip(signs, each, strict=True)) for each in scores]
+    points = [tuple(s * x for s, x in zip(signs, score, strict=True)) for score in scores]
     # From the greatest on, a point is dominated by one of the front so far, or by none.
     found: list[tuple[float, ...]] = []
     for point in sorted(set(points), reverse=True):
@@ -134,8 +134,7 @@ def _table(value: Any) -> SweepTable:
     parameters = {str(key): str(words) for key, words in value["parameters"].items()}
     importances = value.get("importances") or {}
     objectives = tuple(
-        SweepObjective(str(each["metric"]), bool(each["is_maximized"]))
-        for each in value["objectives"]
+        SweepObjective(str(one["metric"]), bool(one["is_maximized"])) for one in value["objectives"]
     )
     if not objectives:
         raise ValueError("it has no objective")
@@ -149,7 +148,7 @@ def _table(value: Any) -> SweepTable:
         num_wanted=int(value["num_wanted"]),
         parallel=int(value["parallel"]),
         num_seeds=int(value["num_seeds"]),
-        trials=tuple(_trial(each, len(objectives)) for each in value["trials"]),
+        trials=tuple(_trial(trial, len(objectives)) for trial in value["trials"]),
         importances={
             str(metric): {
                 str(key): float(share) for key, share in shares.items() if _is_finite(share)
@@ -169,7 +168,7 @@ def _trial(value: Any, num_objectives: int) -> SweepTrial:
     return SweepTrial(
         number=int(value["number"]),
         state=state,
-        values={str(key): _plain(each) for key, each in value["values"].items()},
+        values={str(key): _plain(item) for key, item in value["values"].items()},
         scores=None if scores is None else tuple(_number(score) for score in scores),
         is_best=bool(value.get("is_best")),
         latest=None if latest is None else _number(latest),

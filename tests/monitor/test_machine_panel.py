@@ -105,8 +105,8 @@ def test_who_else_is_on_the_gpu_is_named_and_strangers_stand_out():
     )
     assert own[1][1] == "strong"
     table = drawn(with_gpu(others=OTHERS), 60, 20)
-    assert "anna             4711   3.0 GiB  python3" in table
-    assert "?                   5         -  -" in table
+    assert "anna             4711   3.0 GiB python3" in table
+    assert "?                   5         - -" in table
     assert "also" not in drawn(with_gpu(others=None), 60, 20)
 
 

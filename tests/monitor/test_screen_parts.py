@@ -93,12 +93,12 @@ def test_a_run_keeps_its_look_while_others_come_and_go():
 
 def test_the_reference_and_the_marked_are_drawn_beside_the_open_run():
     runs = [Run(Path(f"/runs/{i}")) for i in range(12)]
-    comparison = Comparison().with_mark_toggled(runs[1]).with_reference_toggled(runs[2])
+    comparison = Comparison().with_toggled(runs[1], False).with_toggled(runs[2], True)
     assert comparison.beside(runs[0]) == [runs[2], runs[1]]
     assert comparison.beside(runs[1]) == [runs[2]]
-    assert comparison.with_mark_toggled(runs[1]).beside(runs[0]) == [runs[2]]
+    assert comparison.with_toggled(runs[1], False).beside(runs[0]) == [runs[2]]
     for run in runs[3:]:
-        comparison = comparison.with_mark_toggled(run)
+        comparison = comparison.with_toggled(run, False)
     assert len(comparison.beside(runs[0])) == MAX_RUNS - 1
     assert comparison.num_left_out(runs[0]) == 11 - (MAX_RUNS - 1)
     assert comparison.num_left_out(runs[2]) == 10 - (MAX_RUNS - 1)

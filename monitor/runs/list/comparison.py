@@ -20,17 +20,13 @@ class Comparison(Generic[Item]):
     marked: tuple[Item, ...] = ()
     reference: Item | None = None
 
-    def with_mark_toggled(self, run: Item) -> Comparison[Item]:
+    def with_toggled(self, run: Item, is_reference: bool) -> Comparison[Item]:
+        """Mark `run`, or make it the reference; undo that if it is so already."""
+        if is_reference:
+            return replace(self, reference=None if self.reference == run else run)
         if run in self.marked:
             return replace(self, marked=tuple(other for other in self.marked if other != run))
         return replace(self, marked=(*self.marked, run))
-
-    def with_reference_toggled(self, run: Item) -> Comparison[Item]:
-        return replace(self, reference=None if self.reference == run else run)
-
-    def with_toggled(self, run: Item, is_reference: bool) -> Comparison[Item]:
-        """As the reference, or as marked."""
-        return self.with_reference_toggled(run) if is_reference else self.with_mark_toggled(run)
 
     @property
     def chosen(self) -> tuple[Item, ...]:

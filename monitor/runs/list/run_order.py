@@ -35,7 +35,7 @@ def _number(name: str) -> Callable[[RunRow], Place]:
 
 
 def _state(row: RunRow) -> Place:
-    """What needs attention first."""
+    """The place by urgency: states that need attention first."""
     if row.status is None:
         return None
     return 0, urgency(condition_of(row.status, row.is_page_expected).word)
@@ -67,7 +67,7 @@ ORDERS: dict[str, Callable[[RunRow], Place]] = {
 
 
 def is_order(text: str) -> bool:
-    """Whether the list can be sorted by it; of metrics and values, whoever has them."""
+    """Whether the list can be sorted by it: a column, or any metric or value."""
     return text in ORDERS or (text.startswith((METRIC, CONFIG)) and not text.endswith(":"))
 
 
@@ -92,7 +92,7 @@ def shown_value(order: str) -> str:
 
 
 def value_text(row: RunRow, order: str) -> str:
-    """What a run has of what `shown_value` names."""
+    """A run's value of the metric or setting that `shown_value` names."""
     name = shown_value(order)
     if order.startswith(METRIC):
         number = metric_of(row, [name])

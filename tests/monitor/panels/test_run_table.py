@@ -11,8 +11,8 @@ from operant.monitor.charts.charted_metrics import RETURN, main_heading
 from operant.monitor.panels.run_table import draw_count, notice_of, run_columns
 from operant.monitor.render.columns import draw_head, draw_row, fit_columns, order_at
 from operant.monitor.render.sparks import BLOCKS
-from operant.monitor.runs.list.runs_poller import RunRow
 from operant.shared.runs.run_elsewhere import RunElsewhere
+from operant.shared.runs.run_notes import RunNotes
 
 WIDTHS = [57, 77, 117, 197]  # of screens of 60 to 200 cells
 
@@ -22,15 +22,6 @@ def drawn(width, rows, order="newest", is_reversed=False, **columns):
     fitted = fit_columns(run_columns(order, **columns), width)
     head = draw_head(fitted, (order, is_reversed))
     return texts([head, *(draw_row(fitted, row, False, notice_of(row)) for row in rows)])
-
-
-@pytest.mark.parametrize("width", [37, *WIDTHS])
-@pytest.mark.parametrize("order", ["newest", "metric:loss/value"])
-def test_every_row_is_as_wide_as_the_head(width, order):
-    rows = (*all_states().rows, RunRow(make_row("unread", "running").run))
-    lines = drawn(width, rows, order)
-    assert len({len(line) for line in lines}) == 1
-    assert width == 37 or len(lines[0]) <= width + 1
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -112,6 +103,12 @@ def test_what_the_list_is_sorted_by_has_a_column_that_can_be_clicked(width):
     end = head.index("value↑") + len("value↑")
     assert text[:end].endswith(" 12.50")
     assert order_at(fit_columns(run_columns(order), width), end - 1) == order
+
+
+def test_tags_and_the_note_stand_after_the_name_if_there_is_room():
+    row = replace(make_row("a-k3f9", "running"), notes=RunNotes("", "long " * 50, ("tag",)))
+    assert "-a-k3f9 #tag long long " in drawn(197, [row])[1]
+    assert "#tag" not in drawn(33, [row])[1]
 
 
 def test_a_run_without_numbers_says_why():

@@ -65,15 +65,14 @@ def test_what_fits_is_as_wide_as_it_says_and_no_wider_than_the_room(columns, wid
     total = sum(cells + 1 for _, cells in fitted) - 1
     always = sum(column.least + 1 for column in columns if column.priority <= 0) - 1
     assert total <= max(width, always)
-    assert [column for column, _ in fitted] == [c for c in columns if c in dict(fitted)]
     assert all(cells <= max(column.least, column.most) for column, cells in fitted)
     lines = [draw_head(fitted), draw_row(fitted, (text,)), draw_row(fitted, (text,), True, "none")]
-    assert not fitted or {line_width(line) for line in lines} == {total + 1}
+    assert not fitted or {line_width(line) for line in lines} == {total}
 
 
 def test_the_order_is_that_of_the_heading_under_the_mouse():
     fitted = fit_columns(COLUMNS, 21)
-    assert texts([draw_head(fitted, ("steps", True))]) == ["run      …eps↑ about  "]
+    assert texts([draw_head(fitted, ("steps", True))]) == ["run      …eps↑ about "]
     assert [order_at(fitted, x) for x in (-1, 0, 8, 9, 14, 15, 50)] == [
         "", "run", "run", "steps", "steps", "", "",
     ]  # fmt: skip
@@ -82,7 +81,7 @@ def test_the_order_is_that_of_the_heading_under_the_mouse():
 def test_the_end_of_a_heading_tells_columns_apart():
     for width, text in ((9, "ppo.gamma"), (6, "gamma "), (4, "…mma")):
         column = Column("ppo.gamma", cell(0), width)
-        assert texts([draw_head([(column, width)])]) == [f"{text} "]
+        assert texts([draw_head([(column, width)])]) == [text]
 
 
 def test_a_printed_table_is_aligned_and_whole_without_a_width():

@@ -64,14 +64,6 @@ def test_a_score_that_is_no_number_stands_behind_all_others(score):
     assert [trial.number for trial in ranked(table)] == [2, 0, 3, 1]
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-@pytest.mark.parametrize("objectives", [1, 2])
-def test_every_row_is_as_wide_as_the_head(width, objectives):
-    head, *lines = drawn(made_up_table(num_objectives=objectives), width)
-    assert {len(line) for line in lines} == {len(head)}
-    assert "learning_rate" in head
-
-
 def test_the_key_that_matters_most_has_the_first_column():
     (head,) = drawn(made_up_table(), 120, [])
     assert head.index("learning_rate") < head.index("num_epochs") < head.index("activation")
@@ -108,12 +100,6 @@ def test_a_trial_of_a_sweep_that_ended_is_unfinished():
     row = drawn(table, 120, [table.trials[3]], "interrupted")[1]
     assert "○ unfinished" in row
     assert "42.0%" not in row
-
-
-def test_columns_stand_below_their_names():
-    head, row = drawn(made_up_table(), 120, [made_up_table().trials[2]])
-    end = head.index("return↑") + len("return↑")
-    assert row[:end].endswith("120.0")
 
 
 def test_the_summary_counts():
