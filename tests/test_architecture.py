@@ -35,7 +35,7 @@ FRAMEWORKS = {
 }
 KEEP_FOREIGN_LOGS = ("monitor/imports/", "commands/capture.py")
 # They check what comes from other machines; imported once a monitor watches one.
-CHECK_MESSAGES = {"monitor/remote/messages.py", "monitor/remote/row_messages.py"}
+CHECK_MESSAGES = {"monitor/remote/mirror.py", "monitor/remote/mirrored_rows.py"}
 FORBIDDEN = {
     "shared": {"torch", "textual", "numba", "pydantic"},
     "trainer": {"textual"},

@@ -78,6 +78,12 @@ class RowFileReader:
         with row_tables.errors(self.path):
             return row_tables.read_rows(self._db, level, first_row, last_row)
 
+    def blobs(self, level: int, first_row: int, last_row: int) -> Iterator[tuple[int, bytes]]:
+        """Those rows as they are in the file: batches with the number of their first row."""
+        with row_tables.errors(self.path):
+            for first, _, data in row_tables.blobs(self._db, level, first_row, last_row):
+                yield first, data
+
     def last_publish(self) -> int:
         """The newest publish of the page that the rows were taken of last."""
         return self.count("last_publish")

@@ -6,6 +6,7 @@ import numpy as np
 
 from ....shared.rows.curves import Curves
 from ....shared.rows.history import History
+from ....shared.runs.run_elsewhere import RunElsewhere
 from ....shared.runs.run_folder import Run
 from ...charts.charted_metrics import main_metric
 from ...render.sparks import sampled
@@ -15,7 +16,11 @@ MAX_ROWS = 1024  # that they are taken from
 
 
 def read_returns(run: Run) -> tuple[float, ...]:
-    """Returns from the run's curves; empty if it has no main metric."""
+    """Returns from the run's curves, or as its own machine reports them; empty if it has no main
+    metric.
+    """
+    if isinstance(run, RunElsewhere):
+        return tuple(run.report().get("returns", ()))
     try:
         with Curves.of_run(run, max_rows=MAX_ROWS) as curves:
             return returns_of(curves.history())
