@@ -22,7 +22,6 @@ from ..memory.rollout import ALL, Rollout
 from ..policies.generators import set_generator
 from ..policies.policy import Policy, first_state
 from ..policies.recurrent_actor_critic import RecurrentActorCritic
-from ..spaces import obs_type
 from .obs_bounds import ObsBounds
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class Collector:
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy,
-            has_dead_steps=envs.has_dead_steps, obs_type=obs_type(envs.spec),
+            has_dead_steps=envs.has_dead_steps, obs_type=envs.spec.obs_type,
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
         # With memory a value is little beside the features that it is made from, which are here.

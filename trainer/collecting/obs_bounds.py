@@ -12,8 +12,8 @@ from torch import Tensor
 from ..envs.spaces import named_leaves
 from ..memory.rollout import Rollout
 from ..policies.packed import numbers_of
-from ..spaces import num_numbers, obs_type
-from ..spaces.encoders import Part, obs_parts
+from ..spaces import num_numbers
+from ..spaces.encoders import Part
 
 SLACK = 1e-5  # of a bound: float32 rounds
 
@@ -33,9 +33,9 @@ class ObsBounds:
     def __init__(self, spec: Any) -> None:
         """The environment of `spec` may have no space that is known: nothing is compared then."""
         self._size = num_numbers(spec)
-        space = getattr(spec, "obs_space", None)
+        space = spec.obs_space
         leaves = [] if space is None else list(named_leaves(space))
-        parts = obs_parts(spec) or (None,) * len(leaves)
+        parts = spec.obs_parts or (None,) * len(leaves)
         self._bounded = [
             Bounded(key, part, _bound(each.low), _bound(each.high))
             for (key, each), part in zip(leaves, parts, strict=True)
@@ -76,6 +76,6 @@ def _bound(bounds: Any) -> Tensor:
 
 def _can_be_outside(space: Any, spec: Any) -> bool:
     """Whether rows of observations can have numbers beyond the bounds of one of their parts."""
-    if obs_type(spec) is np.uint8 and space.dtype == np.uint8:
+    if spec.obs_type is np.uint8 and space.dtype == np.uint8:
         return bool(space.low.any() or (space.high != 255).any())
     return any(bool(np.isfinite(each).any()) for each in (space.low, space.high))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..jit.compiling import specialised
 from ..jit.streams import TRAINING, RandomSource
-from ..spaces import ObsType, obs_type
+from ..spaces import ObsType
 from .bindings import block_size, step_range
 from .spec import EnvSpec
 from .stepping import begin_episode, compiled_functions, one_by_one
@@ -67,7 +67,7 @@ class Transitions(NamedTuple):
     @classmethod
     def of(cls, spec: Any, num_rows: int) -> Transitions:
         """Of an environment's observations."""
-        return cls.empty(spec.obs_size, num_rows, obs_type(spec))
+        return cls.empty(spec.obs_size, num_rows, spec.obs_type)
 
 
 class EpisodeTotals(NamedTuple):
