@@ -1,4 +1,4 @@
-"""What loops over environments leave open: bound for each environment from its `EnvSpec`.
+"""Names that loops over environments leave open: bound for each environment from its `EnvSpec`.
 
 `state` is an `EnvState`, `totals` an `EpisodeTotals`, `out` the `Transitions` of one step, `source`
 a `RandomSource`. N are environments, R = N x num_agents the rows of their agents.

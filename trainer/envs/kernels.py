@@ -1,4 +1,4 @@
-"""What a thread does for one environment on a GPU: a step, or many with its state in registers."""
+"""The work of a GPU thread for one environment: a step, or many with its state in registers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def make_kernels(spec: EnvSpec) -> Kernels:
 
 
 def env_bindings(spec: EnvSpec) -> dict[str, Any]:
-    """What the templates of `envs/stepping.py` and of this file leave open."""
+    """The names that the templates of `envs/stepping.py` and of this file leave open."""
     return {
         **env_functions(spec),
         "step_range": step_range_of(spec),

@@ -37,7 +37,7 @@ def compiled_functions(spec: EnvSpec) -> dict[str, Any]:
 
 
 def env_functions(spec: EnvSpec) -> dict[str, Any]:
-    """What the loops of this file leave open."""
+    """The names that the loops of this file leave open."""
     return {
         "env_reset": spec.reset,
         "env_step" if spec.num_agents == 1 else "env_step_agents": spec.step,

@@ -135,7 +135,7 @@ def step_range(start, stop, state, totals, source, actions, out):
 
 
 def step_tile(first, last, state, totals, source, actions, out):
-    """As `step_range`, for at most TILE environments.
+    """Do the work of `step_range` for at most TILE environments.
 
     Each loop is over few arrays: the compiler makes no vectors where it would have to ask of too
     many pairs whether they overlap.
@@ -214,7 +214,7 @@ def begin_episodes(first, chosen, episode, source, fields, obs):
 
 @inlined
 def copy(source, target):
-    """As much of `source` as `target` holds."""
+    """Copy as much of `source` as `target` holds."""
     for i in range(len(target)):
         target[i] = source[i]
 

@@ -26,7 +26,7 @@ WORLD_BLOCK = 16  # worlds that agents share, a step of which is some hundred ti
 
 
 class EnvState(NamedTuple):
-    """What a vector environment remembers: of N environments, and their R = N x num_agents rows."""
+    """The state of N environments, and of their R = N x num_agents rows."""
 
     fields: Array  # [state_size, N] float32; column by column in memory unless `steps_in_tiles`
     elapsed: Array  # [N] int32, env steps of the episode so far
@@ -35,7 +35,7 @@ class EnvState(NamedTuple):
 
 
 class Transitions(NamedTuple):
-    """What one step of N environments gives: R rows, one of each agent, those of an environment
+    """The results of one step of N environments: R rows, one of each agent, those of an environment
     side by side. Where environments have one agent R is N.
 
     `obs` [R, D], float32 or bytes, is what the policy sees next, after a reset where an episode
@@ -66,7 +66,7 @@ class Transitions(NamedTuple):
 
     @classmethod
     def of(cls, spec: Any, num_rows: int) -> Transitions:
-        """Of an environment's observations."""
+        """Empty transitions for an environment's observations."""
         return cls.empty(spec.obs_size, num_rows, spec.obs_type)
 
 
@@ -144,7 +144,7 @@ class VectorEnv:
         return int(count), return_, length
 
     def take_notices(self) -> list[str]:
-        """What people should know of the episodes, once."""
+        """Return the environment's notice about its episodes, once."""
         if self._has_noticed or self.spec.notice is None:
             return []
         notice = self.spec.notice(self.state.fields)

@@ -15,7 +15,7 @@ from .vector import EnvState, EpisodeTotals, Transitions, empty_fields
 
 
 class Steps(NamedTuple):
-    """What K steps of N environments give, field by field so that neighbours write side by side.
+    """The results of K steps of N environments; neighbours write side by side in each field.
 
     `obs` [K, D, N] is what is seen next, after a reset where an episode ended; `rewards` [K, N]
     float32; `terminated` and `truncated` [K, N] bool.

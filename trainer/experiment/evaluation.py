@@ -55,7 +55,7 @@ def evaluate(
 
 
 def scenarios_of(spec: AnySpec, path: Path | None = None) -> Sequence[Any]:
-    """What evaluations of an environment begin with: those of a file, or its own; empty where they
+    """The scenarios that evaluations begin with: those of a file, or its own; empty where they
     begin with a reset. Raises ConfigError where a file is for no such environment, or bad.
     """
     if isinstance(spec, EnvSpec) and spec.scenarios:

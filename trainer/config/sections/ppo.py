@@ -80,7 +80,7 @@ class PPOConfig(AlgorithmSection):
 
     @property
     def not_compiled(self) -> dict[str, Any]:
-        """What is asked for that the compiled loops do not do."""
+        """The settings that the compiled loops do not support, with their values."""
         keys = ("sampler", "max_minibatch_size")
         values = {key: getattr(self, key) for key in keys}
         defaults = type(self).model_fields
