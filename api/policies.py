@@ -35,7 +35,7 @@ from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.machine.threads import threads_kept
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
-from ..trainer.spaces import mask_size, num_numbers, obs_type
+from ..trainer.spaces import num_numbers
 from .own_names import check_algorithm_class, check_network, own_name
 from .runs import Run, folder_of
 from .tracebacks import short_traceback
@@ -214,7 +214,7 @@ class Policy:
                 "of such"
             )
         tensor = tensor.reshape(num_rows, size)
-        stays_bytes = tensor.dtype == torch.uint8 and obs_type(self._spec) is np.uint8
+        stays_bytes = tensor.dtype == torch.uint8 and self._spec.obs_type is np.uint8
         return (tensor if stays_bytes else tensor.float()), is_one
 
     def _checked_state(self, state: Any, first: torch.Tensor) -> torch.Tensor:
@@ -392,7 +392,7 @@ def evaluate(
 
 
 def _in_words(spec: Any) -> str:
-    seen = f"{num_numbers(spec)} observations" + (" and action masks" if mask_size(spec) else "")
+    seen = f"{num_numbers(spec)} observations" + (" and action masks" if spec.mask_size else "")
     return f"{seen} and {spec.actions}"
 
 

@@ -33,7 +33,6 @@ from operant.trainer.policies.actor_critic import ActorCritic
 from operant.trainer.policies.encoder import PartsEncoder, own_encoder
 from operant.trainer.policies.normalizers import as_numbers, observe
 from operant.trainer.settings.policy import PolicyConfig
-from operant.trainer.spaces.encoders import obs_parts
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +80,7 @@ def sampled(space, seed=1):
 def test_parts_lie_side_by_side_in_bytes_each_in_its_own_type():
     spec = load_spec(register_own(WhereIsIt))
     assert (spec.obs_size, spec.obs_type) == (144 + 3 * 4 + 4, np.uint8)
-    assert [(part.offset, part.obs_bytes, part.encoder) for part in obs_parts(spec)] == [
+    assert [(part.offset, part.obs_bytes, part.encoder) for part in spec.obs_parts] == [
         (0, 144, "minatar"), (144, 12, "mlp"), (156, 4, "mlp"),
     ]  # fmt: skip
     sample = sampled(WhereIsIt.observation_space)
@@ -99,7 +98,7 @@ def test_floats_begin_at_multiples_of_four_and_a_mask_is_at_the_very_end():
             return [True, False]
 
     spec = load_spec(register_own(Masked))
-    assert [part.offset for part in obs_parts(spec)] == [0, 3, 148]
+    assert [part.offset for part in spec.obs_parts] == [0, 3, 148]
     assert (spec.obs_size, spec.mask_size) == (160, 2)  # 156 and 2, aligned
 
 
@@ -110,7 +109,7 @@ def test_packed_rows_and_flattened_numbers_give_the_same(encoder, normalizes):
     packed = torch.from_numpy(np.stack([ObsRows(spec).row(each) for each in samples]))
     rows = [gymnasium.spaces.flatten(WhereIsIt.observation_space, each) for each in samples]
     numbers = torch.from_numpy(np.stack(rows)).float()
-    assert torch.equal(as_numbers(packed, obs_parts(spec)), numbers)
+    assert torch.equal(as_numbers(packed, spec.obs_parts), numbers)
     config = PolicyConfig(encoder=encoder, hidden_sizes=(8,))
     policy = ActorCritic(spec, config, normalizes, 1)
     observe(policy.normalizer, [packed])
@@ -123,7 +122,7 @@ def test_a_network_of_the_users_gets_the_numbers(monkeypatch):
     spec = load_spec(register_own(WhereIsIt))
     encoder = own_encoder("image_envs:Pair", spec, 1)
     row = ObsRows(spec).row(sampled(WhereIsIt.observation_space))
-    numbers = as_numbers(torch.from_numpy(row), obs_parts(spec))
+    numbers = as_numbers(torch.from_numpy(row), spec.obs_parts)
     scaled = torch.cat([numbers[:144] / 255, numbers[144:]])
     assert torch.equal(encoder(torch.from_numpy(row)[None]), encoder.module(scaled[None]))
     assert torch.equal(encoder(numbers[None]), encoder.module(scaled[None]))
@@ -165,7 +164,7 @@ def test_agents_with_pictures_may_have_action_masks():
     with closing(envs):
         envs.reset(out.obs)
     assert out.obs[:, -3:].tolist() == [[1, 0, 1]] * 2
-    numbers = as_numbers(torch.from_numpy(out.obs), obs_parts(spec))
+    numbers = as_numbers(torch.from_numpy(out.obs), spec.obs_parts)
     assert numbers[:, [0, -1]].tolist() == [[7, 0.5], [8, 1.5]]
 
 
@@ -262,7 +261,7 @@ def test_crossq_refuses_dictionaries_with_images():
 
 def test_vectors_in_a_dictionary_need_no_encoder():
     space = Dict({"a": Box(-1, 1, (3,), np.float32), "b": Discrete(2)})
-    assert all(part.encoder == "mlp" for part in obs_parts(spec_of(space)))
+    assert all(part.encoder == "mlp" for part in spec_of(space).obs_parts)
 
 
 def test_normalisation_is_refused_for_pictures():

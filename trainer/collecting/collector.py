@@ -25,8 +25,8 @@ from ..policies.draws import set_generator
 from ..policies.normalizers import numbers_of
 from ..policies.policy import Policy, first_state
 from ..policies.recurrent_actor_critic import RecurrentActorCritic
-from ..spaces import num_numbers, obs_type
-from ..spaces.encoders import Part, obs_parts
+from ..spaces import num_numbers
+from ..spaces.encoders import Part
 
 if TYPE_CHECKING:
     from ..envs.hosts import AnyEnvs
@@ -145,7 +145,7 @@ class Collector:
         self.env_steps_under_way = 0
         self.rollout = Rollout.empty(
             envs.spec.obs_size, steps, envs.num_rows, policy,
-            has_dead_steps=envs.has_dead_steps, obs_type=obs_type(envs.spec),
+            has_dead_steps=envs.has_dead_steps, obs_type=envs.spec.obs_type,
         )  # fmt: skip
         self._states = RowStates(policy, self.rollout)
         # With memory a value is little beside the features that it is made from, which are here.
@@ -398,9 +398,9 @@ class ObsBounds:
     def __init__(self, spec: Any) -> None:
         """The environment of `spec` may have no space that is known: nothing is compared then."""
         self._size = num_numbers(spec)
-        space = getattr(spec, "obs_space", None)
+        space = spec.obs_space
         leaves = [] if space is None else list(named_leaves(space))
-        parts = obs_parts(spec) or (None,) * len(leaves)
+        parts = spec.obs_parts or (None,) * len(leaves)
         self._bounded = [
             Bounded(key, part, _bound(each.low), _bound(each.high))
             for (key, each), part in zip(leaves, parts, strict=True)
@@ -441,6 +441,6 @@ def _bound(bounds: Any) -> Tensor:
 
 def _can_be_outside(space: Any, spec: Any) -> bool:
     """Whether rows of observations can have numbers beyond the bounds of one of their parts."""
-    if obs_type(spec) is np.uint8 and space.dtype == np.uint8:
+    if spec.obs_type is np.uint8 and space.dtype == np.uint8:
         return bool(space.low.any() or (space.high != 255).any())
     return any(bool(np.isfinite(each).any()) for each in (space.low, space.high))

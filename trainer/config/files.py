@@ -146,7 +146,7 @@ def _tuned_presets() -> dict[tuple[str, str], str]:
 
 
 def _family(env: Any) -> str:
-    """What environments that share a preset have in common; for most it is their name."""
+    """The name that environments with a common preset share; for most it is their own."""
     return "MuJoCo" if MUJOCO.fullmatch(str(env)) else str(env)
 
 
@@ -269,7 +269,7 @@ def _with_overlays(
 def _all_together(
     values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
 ) -> tuple[TrainConfig, dict[str, Any]]:
-    """What is wrong only with the overlays, whose keys nobody typed, is said to be theirs."""
+    """Make the configuration; an error that only overlays cause names them."""
     asked = changed(values, overrides)
     if overlays:
         of_overlays = overlay_overrides(overlays, model_for(asked).model_fields)

@@ -189,7 +189,7 @@ _RULES = {
 
 
 def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
-    """What pydantic found, in one line: the key, the value and the rule."""
+    """An error of pydantic's in one line: the key, the value and the rule."""
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         if key in owners_of_sections():

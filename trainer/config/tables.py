@@ -95,7 +95,7 @@ class StopConfig(Section):
 
 
 class RanksConfig(Section):
-    """What several processes do that learn one policy; one alone has no use for it."""
+    """Settings of several processes that train one policy; a single process ignores them."""
 
     silent_for_s: float = Field(
         7.0, ge=1, le=3600, description="seconds of silence after which a rank counts as lost"
@@ -153,7 +153,7 @@ class RecorderConfig(Section):
 
 
 class InspectionConfig(Interval):
-    """What can be looked at at intervals: never, unless a run asks for it by one of three units."""
+    """An inspection at intervals: never, unless a run sets one of three units."""
 
     @property
     def is_on(self) -> bool:
@@ -161,7 +161,7 @@ class InspectionConfig(Interval):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What runs publish that want this."""
+        """The metrics of runs with this inspection."""
         return self.published if self.is_on else ()
 
     @property

@@ -5,6 +5,7 @@ command line; the tables of algorithms and environments are next to their code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, Self
 
@@ -62,7 +63,7 @@ def nearest_env(name: str, known: Iterable[str], most: int = 1) -> str:
 
 
 def no_such_env(env: str) -> str:
-    """What to say of a name that is not an environment."""
+    """The error about a name that is not an environment."""
     return (
         f"env = '{env}' is not an environment{nearest_env(env, ALL_ENV_NAMES)}; there are "
         f"{', '.join(ALL_ENV_NAMES)}, and gymnasium:ID, pettingzoo:MODULE, native:PATH and "
@@ -181,33 +182,19 @@ class TrainConfig(Section):
         """
         host, section = host_of(self.env), self.algorithm_section
         names = (*section.tables, *host.tables_of(self.env))
-        return Facts(
-            env=self.env,
-            host=host.name,
-            is_own=host.is_own,
-            shows_vectors=host.shows_vectors(self.env),
-            algorithm=self.algorithm,
-            algorithm_table=self.base_algorithm,
-            learns_from_replay=self.learns_from_replay,
-            device=self.device,
-            num_threads=self.num_threads,
-            rollout=self.rollout,
-            overlap=self.overlap,
-            compile=self.compile,
-            num_envs=self.num_envs,
-            num_agents=self.num_agents,
-            num_rows=self.num_rows,
-            rollout_steps=self.rollout_steps,
-            rollout_size=self.rollout_size,
-            num_iterations=self.num_iterations,
-            num_scheduled_iterations=self.num_scheduled_iterations,
-            evaluation_episodes=self.evaluation.num_episodes,
-            normalizes_obs=self.normalization.obs,
-            policy=self.policy,
-            section=section,
-            tables={name: self.table(name) for name in names},
-            describe=lambda: describe(self) if spec is None else spec,
-        )
+        facts = {
+            "host": host.name,
+            "is_own": host.is_own,
+            "shows_vectors": host.shows_vectors(self.env),
+            "algorithm_table": self.base_algorithm,
+            "evaluation_episodes": self.evaluation.num_episodes,
+            "normalizes_obs": self.normalization.obs,
+            "section": section,
+            "tables": {name: self.table(name) for name in names},
+            "describe": lambda: describe(self) if spec is None else spec,
+        }
+        same = (field.name for field in fields(Facts) if field.name not in facts)
+        return Facts(**facts, **{name: getattr(self, name) for name in same})
 
     def table(self, name: str) -> Any:
         """The table `name`, one that the run's algorithm or environment brings."""

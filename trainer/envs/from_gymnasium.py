@@ -240,7 +240,7 @@ class GymnasiumEnvs:
         return int(count), return_, length
 
     def take_notices(self) -> list[str]:
-        """What was noticed since the last call."""
+        """Return the notices since the last call."""
         taken, self._notices = self._notices, []
         return taken
 

@@ -295,7 +295,7 @@ HOSTS: tuple[Host, ...] = (
 
 @cache
 def _described(module: str, env: str, *options: Any) -> HostedSpec:
-    """What the `describe` of a module returns. Cached, because it makes an environment. Raises
+    """Call the `describe` of a module. Cached, because it makes an environment. Raises
     ConfigError.
     """
     with making(f"env = '{env}'"):

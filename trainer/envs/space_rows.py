@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spaces import mask_size, num_numbers
-from ..spaces.encoders import is_packed, obs_parts
+from ..spaces import num_numbers
+from ..spaces.encoders import is_packed
 from .checking import EnvError, flattening_changes, rounds
 from .spaces import import_gymnasium, leaves
 
@@ -23,8 +23,8 @@ class ObsRows:
     def __init__(self, spec: Any) -> None:
         self.space, self._spaces = spec.obs_space, import_gymnasium().spaces
         self._is_vector = isinstance(self.space, self._spaces.Box) and len(self.space.shape) == 1
-        self._num_numbers, self.row_size = num_numbers(spec), spec.obs_size - mask_size(spec)
-        parts = obs_parts(spec) if is_packed(spec) else ()
+        self._num_numbers, self.row_size = num_numbers(spec), spec.obs_size - spec.mask_size
+        parts = spec.obs_parts if is_packed(spec) else ()
         self._parts = list(zip(leaves(self.space), parts, strict=True)) if parts else []
 
     def row(self, obs: Any) -> Array:

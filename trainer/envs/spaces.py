@@ -1,4 +1,4 @@
-"""What a policy makes of Gymnasium's spaces; without PyTorch, for processes that do without."""
+"""Observations and actions of Gymnasium's spaces, read without PyTorch, also in workers."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def check_version(env_id: str) -> None:
 
 
 def why_not_made(error: BaseException) -> str:
-    """What Gymnasium says, and the command that helps if MuJoCo is missing."""
+    """The reason that Gymnasium gives, and the command that installs MuJoCo if it is missing."""
     reason = first_line(error)
     if reason.startswith("MuJoCo is not installed"):
         return f"MuJoCo is not installed: {install_command('mujoco')}"
@@ -239,7 +239,7 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
 
 
 def with_mask(seen: dict[str, Any], mask_size: int) -> dict[str, Any]:
-    """What `seen_in` found, where rows end with so many columns of an action mask."""
+    """The result of `seen_in`, with rows that end with `mask_size` columns of an action mask."""
     size = seen["obs_size"] + mask_size
     is_packed = "obs_parts" in seen and seen.get("obs_type") is np.uint8
     return {**seen, "mask_size": mask_size, "obs_size": aligned(size) if is_packed else size}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..jit.compiling import specialised
 from ..jit.streams import TRAINING, RandomSource
-from ..spaces import ObsType, obs_type
+from ..spaces import ObsType
 from .bindings import block_size, step_range
 from .spec import EnvSpec
 from .stepping import begin_episode, compiled_functions, one_by_one
@@ -76,8 +76,8 @@ class Transitions(NamedTuple):
 
     @classmethod
     def of(cls, spec: Any, num_rows: int) -> Transitions:
-        """Memory for one step of environments with this spec."""
-        return cls.empty(spec.obs_size, num_rows, obs_type(spec))
+        """Empty transitions for an environment's observations."""
+        return cls.empty(spec.obs_size, num_rows, spec.obs_type)
 
 
 class EpisodeTotals(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a run is made of, decided before anything is built: `plan` decides, `build.py` builds.
+"""The parts of a run, decided before anything is built: `plan` decides, `build.py` builds.
 
                  on the processor                             on a GPU
     device       cpu                                          cuda
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is made of; the words are those of the table above."""
+    """The parts of a run; the words are those of the table above."""
 
     config: TrainConfig
     spec: AnySpec  # the environment
@@ -259,7 +259,7 @@ def _encoder_notice(facts: Facts) -> Iterator[str]:
 
 
 def _preprocessing_notice(facts: Facts, spec: AnySpec) -> Iterator[str]:
-    """What is done to frames, rewards and episodes, which a protocol's name stands for."""
+    """The preprocessing of frames, rewards and episodes, which a protocol's name stands for."""
     if (settings := spec.preprocessing).is_on:
         protocol = facts.tables["preprocessing"].protocol
         by_name = "" if protocol == "none" else f"protocol {protocol}: "

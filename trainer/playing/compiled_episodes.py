@@ -40,7 +40,7 @@ def step_alone(fields, random, actions, reward, terminated, valid, obs):  # type
 
 
 def step_agents_alone(fields, random, actions, reward, terminated, valid, obs):  # type: ignore[no-untyped-def]
-    """Likewise where an environment has several; returns whether the episode is over for all."""
+    """Step an environment of several agents; returns whether the episode is over for all."""
     is_over = env_step_agents(fields, 0, random, actions, reward, terminated, valid)
     observe(fields, 0, obs)
     return is_over

@@ -73,7 +73,7 @@ class MettaGridEpisodes:
         return self._is_over
 
     def _look(self) -> None:
-        """What lies where now."""
+        """The objects of the world and their cells, as they are now."""
         height, width = self._batch.extent
         self._kinds = np.full((height, width), EMPTY)
         self._held = [(0, 0, 0)] * self.num_agents

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..settings.policy import PolicyConfig
-from ..spaces import Spaces, mask_size
+from ..spaces import Spaces
 from .distributions import make_distribution
 from .distributions.categorical import Categorical, MultiCategorical
 from .distributions.gaussian import MAX_LOG_STD, MIN_LOG_STD
@@ -33,7 +33,7 @@ class DistributionPolicy(nn.Module):
         super().__init__()
         self.distribution = make_distribution(spec.actions, config.distribution)
         self.obs_size, self.activation = spec.obs_size, config.activation
-        self.mask_size = mask_size(spec)
+        self.mask_size = spec.mask_size
         self.normalizer = make_obs_normalizer(spec, normalize_obs)
         if self.mask_size:
             assert isinstance(self.distribution, Categorical | MultiCategorical)

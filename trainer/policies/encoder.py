@@ -18,7 +18,7 @@ from ...shared.text.harmless import one_line
 from ..settings.importing import imported
 from ..settings.own_code import is_own, own_code
 from ..settings.policy import PolicyConfig
-from ..spaces import Spaces, mask_size, num_numbers, obs_range, obs_shape, obs_type
+from ..spaces import Spaces, num_numbers, obs_shape
 from ..spaces.encoders import (
     ENVIRONMENT,
     IMAGE_ENCODERS,
@@ -29,7 +29,6 @@ from ..spaces.encoders import (
     chosen_encoder,
     image_of,
     is_packed,
-    obs_parts,
     shows_tokens,
 )
 from .convolutions import CONVOLUTIONS
@@ -64,15 +63,15 @@ class ShapedEncoder(nn.Module):
         self.largest_of_parts: Tensor
         self.module, self.num_features = module, num_features
         self.obs_shape, self.num_inputs = obs_shape(spec), num_numbers(spec)
-        self.packed_parts = obs_parts(spec) if is_packed(spec) else ()
+        self.packed_parts = spec.obs_parts if is_packed(spec) else ()
         if self.packed_parts:
             images = [part for part in self.packed_parts if part.encoder != MLP]
             largest = torch.ones(self.num_inputs)
             for part in images:
                 largest[part.start : part.start + part.obs_size] = max(part.obs_range[1], 1.0)
             self.register_buffer("largest_of_parts", largest, persistent=False)
-        is_bytes = obs_type(spec) is np.uint8 and not (shows_tokens(spec) or self.packed_parts)
-        self.largest = max(obs_range(spec)[1], 1.0) if is_bytes else None
+        is_bytes = spec.obs_type is np.uint8 and not (shows_tokens(spec) or self.packed_parts)
+        self.largest = max(spec.obs_range[1], 1.0) if is_bytes else None
         self.is_large = image is not None and image.side >= IMAGE_ENCODERS["nature"]
         self.channel_axis = image.channel_axis if image else 0
 
@@ -167,8 +166,8 @@ def make_encoder(
         return own_encoder(name, spec, own_seed)
     if name == MLP:
         if is_packed(spec):
-            return PartsEncoder(obs_parts(spec), None)
-        is_plain = obs_type(spec) is not np.uint8 and not mask_size(spec)
+            return PartsEncoder(spec.obs_parts, None)
+        is_plain = spec.obs_type is not np.uint8 and not spec.mask_size
         return None if is_plain else AsNumbers(num_numbers(spec))
 
     def convolutions(name: str, spec: Any, seed: int) -> ShapedEncoder:
@@ -183,8 +182,10 @@ def make_encoder(
         return ShapedEncoder(module, spec, _num_features(module), image)
 
     if name == PARTS:
-        parts = obs_parts(spec)
-        return PartsEncoder(parts, lambda x, number: convolutions(x.encoder, x, own_seed + number))
+        parts = spec.obs_parts
+        return PartsEncoder(
+            parts, lambda x, number: convolutions(x.encoder, x.spaces, own_seed + number)
+        )
     return convolutions(name, spec, own_seed)
 
 

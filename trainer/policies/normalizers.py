@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ..jit.compiling import specialised
 from ..machine.values import State
-from ..spaces import Spaces, mask_size, num_numbers
-from ..spaces.encoders import Part, is_packed, obs_parts
+from ..spaces import Spaces, num_numbers
+from ..spaces.encoders import Part, is_packed
 
 if TYPE_CHECKING:
     from ..distributed.process_group import ProcessGroup
@@ -146,8 +146,8 @@ def make_obs_normalizer(spec: Spaces, normalizes: bool) -> nn.Module:
     """The normaliser of an environment's observations, or one that does nothing."""
     if not normalizes:
         return nn.Identity()
-    packed_parts = obs_parts(spec) if is_packed(spec) else ()
-    return ObsNormalizer(num_numbers(spec), mask_size(spec), packed_parts)
+    packed_parts = spec.obs_parts if is_packed(spec) else ()
+    return ObsNormalizer(num_numbers(spec), spec.mask_size, packed_parts)
 
 
 def observe(

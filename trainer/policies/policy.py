@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..machine.values import State
-from ..spaces import Spaces, mask_size, obs_stack, obs_type
+from ..spaces import Spaces
 
 
 class Stateless(Protocol):
@@ -41,8 +41,8 @@ class Memoryless:
 
 def stored_obs(spec: Spaces) -> dict[str, Any]:
     """How a replay stores observations: arguments of it."""
-    dtype = torch.uint8 if obs_type(spec) is np.uint8 else torch.float32
-    return {"obs_dtype": dtype, "stack": obs_stack(spec), "mask_size": mask_size(spec)}
+    dtype = torch.uint8 if spec.obs_type is np.uint8 else torch.float32
+    return {"obs_dtype": dtype, "stack": spec.obs_stack, "mask_size": spec.mask_size}
 
 
 def first_state(policy: Policy, num_rows: int, device: torch.device | str = "cpu") -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ..spaces import Discrete, Spaces, mask_size
+from ..spaces import Discrete, Spaces
 from .noisy import shaped
 from .normalizers import make_obs_normalizer
 from .policy import Memoryless, any_legal, masked, stored_obs
@@ -39,7 +39,7 @@ class QPolicy(Memoryless, nn.Module):
             raise TypeError(f"Q-values of {spec.actions}: there are none but of discrete actions")
         self.num_actions, self._start = spec.actions.n, spec.actions.start
         self.obs_size = spec.obs_size
-        self.mask_size = mask_size(spec)
+        self.mask_size = spec.mask_size
         self.stored_obs = stored_obs(spec)
         self.normalizer = make_obs_normalizer(spec, normalize_obs)
         self.network = make_network(spec.obs_size, self.num_actions)

@@ -1,4 +1,4 @@
-"""What a policy is made of: the tables `[policy]` and `[policy.memory]`."""
+"""The networks of a policy: the tables `[policy]` and `[policy.memory]`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .section import Section
 
 
 class MemoryConfig(Section):
-    """What the policy remembers of the steps before, for environments that do not show all."""
+    """A recurrent layer, for environments whose observations do not show their whole state."""
 
     kind: Literal["none", "lstm", "gru"] = Field(
         "none", description="recurrent layer after the hidden layers, shared by actor and critic"

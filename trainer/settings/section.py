@@ -1,4 +1,4 @@
-"""What all tables of the configuration are made of."""
+"""The base classes of the tables of a configuration."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class AlgorithmSection(CheckedSection):
             yield f"{facts.algorithm_table}.{field}", reason
 
     def warnings(self, facts: Facts) -> tuple[str, ...]:
-        """What can be run, and is hardly what was meant."""
+        """Lines about settings that a run accepts and that are probably mistakes."""
         return ()
 
     def can_act(self, actions: ActionSpec) -> bool:

@@ -113,42 +113,13 @@ class Spaces:
         return self.stepped_by == "vector"
 
 
-def obs_shape(spec: Any) -> tuple[int, ...]:
+def obs_shape(spec: Spaces) -> tuple[int, ...]:
     """The shape of an observation in its environment; a row [obs_size] has it flattened, and behind
     it the action mask, if there is one.
     """
-    found: tuple[int, ...] = getattr(spec, "obs_shape", ())
-    return found or (spec.obs_size - mask_size(spec),)
+    return spec.obs_shape or (spec.obs_size - spec.mask_size,)
 
 
-def num_numbers(spec: Any) -> int:
+def num_numbers(spec: Spaces) -> int:
     """How many numbers an observation has, flattened, without an action mask."""
     return math.prod(obs_shape(spec))
-
-
-def mask_size(spec: Any) -> int:
-    """The number of entries of an action mask at the end of each row of observations, 1 for a legal
-    choice and 0 for another; 0 without masks.
-    """
-    found: int = getattr(spec, "mask_size", 0)
-    return found
-
-
-def obs_stack(spec: Any) -> int:
-    """How many frames an observation is known to be a stack of, oldest first; 1 for no stack.
-    Episodes begin with the first frame over and over.
-    """
-    found: int = getattr(spec, "obs_stack", 1)
-    return found
-
-
-def obs_range(spec: Any) -> tuple[float, float]:
-    """The smallest and the largest number that observations may have, as far as is known."""
-    found: tuple[float, float] = getattr(spec, "obs_range", ANY_NUMBERS)
-    return found
-
-
-def obs_type(spec: Any) -> ObsType:
-    """What observations are kept as: float32, unless an environment's are bytes."""
-    found: ObsType = getattr(spec, "obs_type", np.float32)
-    return found

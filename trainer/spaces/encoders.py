@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...shared.errors import ConfigError
-from . import ObsType, Spaces, obs_range, obs_shape, obs_type
+from . import Discrete, ObsType, Spaces, obs_shape
 
 AUTO, MLP, ENVIRONMENT = "auto", "mlp", "environment"
 PARTS = "parts"  # one for each image of a dictionary or a tuple; what `auto` may choose
@@ -54,20 +54,22 @@ class Part:
     @property
     def encoder(self) -> str:
         """The name of its encoder: `mlp` for what is no image."""
-        return _fitting(self, from_replay=False)
+        return _fitting(self.spaces, from_replay=False)
+
+    @property
+    def spaces(self) -> Spaces:
+        """The part as the observations of an environment without actions."""
+        return Spaces(
+            "", self.obs_size, Discrete(0), obs_shape=self.obs_shape, obs_type=self.obs_type,
+            obs_range=self.obs_range,
+        )  # fmt: skip
 
 
-def obs_parts(spec: Any) -> tuple[Part, ...]:
-    """The parts of observations that are dictionaries or tuples; empty for others."""
-    found: tuple[Part, ...] = getattr(spec, "obs_parts", ())
-    return found
-
-
-def is_packed(spec: Any) -> bool:
+def is_packed(spec: Spaces) -> bool:
     """Whether rows of observations are bytes in which several parts lie side by side, each in its
     own type: so it is if one of them is an image of bytes.
     """
-    return bool(obs_parts(spec)) and obs_type(spec) is np.uint8
+    return bool(spec.obs_parts) and spec.obs_type is np.uint8
 
 
 def image_of(shape: tuple[int, ...]) -> Image | None:
@@ -82,9 +84,9 @@ def image_of(shape: tuple[int, ...]) -> Image | None:
     return Image(first, middle, last, 0) if first < last else Image(last, first, middle, 2)
 
 
-def shows_tokens(spec: Any) -> bool:
+def shows_tokens(spec: Spaces) -> bool:
     """Whether observations are bytes that are no numbers to compute with."""
-    return obs_type(spec) is np.uint8 and len(obs_shape(spec)) == 1 and not obs_parts(spec)
+    return spec.obs_type is np.uint8 and len(obs_shape(spec)) == 1 and not spec.obs_parts
 
 
 def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:
@@ -97,13 +99,13 @@ def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:
     if wanted == AUTO:
         return _fitting(spec, from_replay)
     setting, shape = f"policy.encoder = {wanted}", obs_shape(spec)
-    if wanted == ENVIRONMENT and getattr(spec, "make_encoder", None) is None:
+    if wanted == ENVIRONMENT and spec.make_encoder is None:
         raise ConfigError(f"{setting}: the environment brings no encoder; use auto")
     if wanted == MLP and shows_tokens(spec):
         raise ConfigError(f"{setting}: observations are tokens, not numbers; use auto")
     if wanted in IMAGE_ENCODERS:
         least, image = IMAGE_ENCODERS[wanted], image_of(shape)
-        if obs_parts(spec):
+        if spec.obs_parts:
             raise ConfigError(
                 f"{setting} is for images, and observations are dictionaries or tuples; use auto, "
                 "which gives each image an encoder"
@@ -122,12 +124,12 @@ def chosen_encoder(wanted: str, spec: Spaces, from_replay: bool) -> str:
     return wanted
 
 
-def _fitting(spec: Any, from_replay: bool) -> str:
-    if getattr(spec, "make_encoder", None) and (from_replay or shows_tokens(spec)):
+def _fitting(spec: Spaces, from_replay: bool) -> str:
+    if spec.make_encoder and (from_replay or shows_tokens(spec)):
         return ENVIRONMENT
-    if any(part.encoder != MLP for part in obs_parts(spec)):
+    if any(part.encoder != MLP for part in spec.obs_parts):
         return PARTS
-    image, is_bytes = image_of(obs_shape(spec)), obs_type(spec) is np.uint8
+    image, is_bytes = image_of(obs_shape(spec)), spec.obs_type is np.uint8
     if image is None or image.side < IMAGE_ENCODERS["minatar"]:
         return MLP
     is_large = image.side >= IMAGE_ENCODERS["nature"]
@@ -138,14 +140,14 @@ def _fitting(spec: Any, from_replay: bool) -> str:
     return "nature" if is_large else "minatar"
 
 
-def _is_unit(spec: Any) -> bool:
-    low, high = obs_range(spec)
+def _is_unit(spec: Spaces) -> bool:
+    low, high = spec.obs_range
     return low >= 0 and high <= 1
 
 
-def _check_range(setting: str, spec: Any) -> None:
-    if obs_type(spec) is not np.uint8 and not _is_unit(spec):
-        low, high = obs_range(spec)
+def _check_range(setting: str, spec: Spaces) -> None:
+    if spec.obs_type is not np.uint8 and not _is_unit(spec):
+        low, high = spec.obs_range
         raise ConfigError(
             f"{setting}: images are bytes (uint8) or numbers from 0 to 1, and these are from "
             f"{low:g} to {high:g}; scale them, or use mlp"

@@ -23,7 +23,6 @@ from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.plan import plan
 from operant.trainer.experiment.traits import ANY_MACHINE
 from operant.trainer.machine.threads import Threads
-from operant.trainer.spaces import mask_size
 
 SMALL = {
     "num_envs": 4, "rollout_steps": 16, "num_threads": 1, "total_env_steps": 4 * 16 * 4,
@@ -80,7 +79,7 @@ def test_rows_of_a_vector_environment_end_with_its_masks(vector, register):
     register(vector)
     spec = from_gymnasium.describe("Masked-v0")
     envs = GymnasiumEnvs(spec, 3, seed=1, stream=0)
-    size = mask_size(spec)
+    size = spec.mask_size
     assert spec.obs_size == NUM_ACTIONS + size
     out = Transitions.of(spec, 3)
     envs.reset(out.obs)

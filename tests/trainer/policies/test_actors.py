@@ -18,7 +18,7 @@ from operant.trainer.policies.distributions.squashing import (
     squashed_slopes,
 )
 from operant.trainer.settings.policy import PolicyConfig
-from operant.trainer.spaces import Box, symmetric_box
+from operant.trainer.spaces import Box, Spaces, symmetric_box
 
 CONFIG = PolicyConfig(hidden_sizes=(8, 6), activation="relu")
 
@@ -27,11 +27,8 @@ def seeded(seed):
     return torch.Generator().manual_seed(seed)
 
 
-class Spaces:
-    obs_size = 4
-
-    def __init__(self, actions):
-        self.actions = actions
+def spaces_of(actions):
+    return Spaces("toy", 4, actions)
 
 
 BOUNDS = Box((-2.0, 0.0), (2.0, 6.0))
@@ -94,7 +91,7 @@ def test_slopes_of_squashed_actions_are_those_of_automatic_differentiation(squas
 
 
 def test_a_loss_is_followed_through_the_drawn_actions_to_all_weights():
-    actor = SquashedGaussianActor(Spaces(BOUNDS), CONFIG, False, seed=1)
+    actor = SquashedGaussianActor(spaces_of(BOUNDS), CONFIG, False, seed=1)
     obs, noise = torch.randn(7, 4, generator=seeded(2)), actor.noise((7,), seeded(3))
     by_actions = torch.randn(7, 2, generator=seeded(4))
     by_log_probs = torch.randn(7, generator=seeded(5))
@@ -108,7 +105,7 @@ def test_a_loss_is_followed_through_the_drawn_actions_to_all_weights():
 
 @pytest.mark.parametrize("squash", SQUASHES.values(), ids=SQUASHES)
 def test_a_loss_is_followed_through_the_one_action_to_all_weights(squash):
-    actor = DeterministicActor(Spaces(BOUNDS), CONFIG, False, seed=1, squash=squash)
+    actor = DeterministicActor(spaces_of(BOUNDS), CONFIG, False, seed=1, squash=squash)
     obs = torch.randn(7, 4, generator=seeded(2))
     by_actions = torch.randn(7, 2, generator=seeded(4))
     loss = (actor.best(obs) * by_actions).sum()
@@ -122,7 +119,7 @@ def test_a_loss_is_followed_through_the_one_action_to_all_weights(squash):
 
 @pytest.mark.parametrize("kind", [SquashedGaussianActor, DeterministicActor])
 def test_actions_are_kept_in_half_ranges_and_given_in_the_environments_units(kind):
-    actor = kind(Spaces(BOUNDS), CONFIG, True, seed=1)
+    actor = kind(spaces_of(BOUNDS), CONFIG, True, seed=1)
     # -1 and 1 are the bounds, 0 their middle: 0 and 3
     kept = torch.tensor([[-1.0, 1.0], [0.0, 0.0], [0.5, -0.5]])
     assert actor.env_actions(kept).tolist() == [[-2.0, 6.0], [0.0, 3.0], [1.0, 1.5]]
@@ -135,8 +132,8 @@ def test_actions_are_kept_in_half_ranges_and_given_in_the_environments_units(kin
 
 @pytest.mark.parametrize("kind", [SquashedGaussianActor, DeterministicActor])
 def test_a_part_of_actions_is_random_whatever_the_actor_says(kind):
-    actor = kind(Spaces(BOUNDS), CONFIG, False, seed=1, is_epsilon_greedy=True)
-    same = kind(Spaces(BOUNDS), CONFIG, False, seed=1)
+    actor = kind(spaces_of(BOUNDS), CONFIG, False, seed=1, is_epsilon_greedy=True)
+    same = kind(spaces_of(BOUNDS), CONFIG, False, seed=1)
     obs = torch.randn(20_000, 4, generator=seeded(2))
     noise = actor.noise((20_000,), seeded(3))
     assert noise.shape == (20_000, 3)  # two actions, and whether they are random
@@ -156,4 +153,4 @@ def test_a_part_of_actions_is_random_whatever_the_actor_says(kind):
 @pytest.mark.parametrize("actions", [symmetric_box(1.0, math.inf), load_spec("cart_pole").actions])
 def test_actions_without_finite_bounds_and_choices_are_refused(actions):
     with pytest.raises(ConfigError, match=r"no finite bounds|are discrete"):
-        SquashedGaussianActor(Spaces(actions), CONFIG, False, seed=1)
+        SquashedGaussianActor(spaces_of(actions), CONFIG, False, seed=1)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,50 +15,42 @@ from operant.trainer.experiment.plan import plan
 from operant.trainer.experiment.traits import Machine
 from operant.trainer.policies.encoder import make_encoder, own_encoder
 from operant.trainer.settings.policy import PolicyConfig
-from operant.trainer.spaces import ANY_NUMBERS, Discrete
+from operant.trainer.spaces import ANY_NUMBERS, Discrete, Spaces
 from operant.trainer.spaces.encoders import chosen_encoder, image_of
 
 NO_GPU = Machine(no_gpu="none is wanted")
 
 
-@dataclass
-class Seen:
-    """The observations of an environment."""
-
-    obs_shape: tuple[int, ...] = ()
-    obs_type: Any = np.uint8
-    obs_range: tuple[float, float] = (0, 255)
-    make_encoder: Any = None
-    actions = Discrete(2)
-
-    @property
-    def obs_size(self):
-        return int(np.prod(self.obs_shape))
+def seen(shape, obs_type=np.uint8, obs_range=(0, 255)):
+    """The spaces of an environment with observations of this shape."""
+    return Spaces(
+        "toy", int(np.prod(shape)), Discrete(2), obs_shape=shape, obs_type=obs_type,
+        obs_range=obs_range,
+    )  # fmt: skip
 
 
 def floats(shape, limits=(0.0, 1.0)):
-    return Seen(shape, np.float32, limits)
+    return seen(shape, np.float32, limits)
 
 
 def brings(spec):
-    spec.make_encoder = lambda seed: None
-    return spec
+    return replace(spec, make_encoder=lambda seed: None)
 
 
 @pytest.mark.parametrize(
     ("spec", "from_replay", "encoder"),
     [
-        (Seen((4, 84, 84)), True, "nature"),
-        (Seen((36, 36)), False, "nature"),
-        (Seen((36, 35, 3)), False, "minatar"),
+        (seen((4, 84, 84)), True, "nature"),
+        (seen((36, 36)), False, "nature"),
+        (seen((36, 35, 3)), False, "minatar"),
         (floats((10, 10, 4)), False, "minatar"),
-        (Seen((3, 3)), False, "minatar"),
-        (Seen((2, 9, 1)), False, "mlp"),
-        (Seen((4, 84, 84, 3)), False, "mlp"),
+        (seen((3, 3)), False, "minatar"),
+        (seen((2, 9, 1)), False, "mlp"),
+        (seen((4, 84, 84, 3)), False, "mlp"),
         (floats((8,), ANY_NUMBERS), True, "mlp"),
         (floats((8, 8, 2), (-1.0, 1.0)), True, "mlp"),
         (floats((84, 84), ANY_NUMBERS), True, "mlp"),
-        (brings(Seen((600,))), False, "environment"),
+        (brings(seen((600,))), False, "environment"),
         (brings(floats((8,))), True, "environment"),
         (brings(floats((8,))), False, "mlp"),
     ],
@@ -79,11 +70,11 @@ def test_environments_with_images_are_listed_as_such(env):
     [
         ("nature", floats((8,)), r"is for images, \[height, width\] with or without channels, and "
          r"observations have the shape \(8,\); use mlp$"),
-        ("nature", Seen((84, 35, 3)), "at least 36 x 36, and these are 84 x 35; use auto$"),
+        ("nature", seen((84, 35, 3)), "at least 36 x 36, and these are 84 x 35; use auto$"),
         ("minatar", floats((9, 9, 2), (0.0, 255.0)), "from 0 to 255; scale them, or use mlp$"),
         ("auto", floats((84, 84, 3), ANY_NUMBERS), "from -inf to inf; scale them, or use mlp$"),
-        ("environment", Seen((84, 84)), "the environment brings no encoder; use auto$"),
-        ("mlp", Seen((600,)), "observations are tokens, not numbers; use auto$"),
+        ("environment", seen((84, 84)), "the environment brings no encoder; use auto$"),
+        ("mlp", seen((600,)), "observations are tokens, not numbers; use auto$"),
     ],
 )  # fmt: skip
 def test_an_encoder_that_cannot_read_the_observations_is_refused(wanted, spec, said):
@@ -104,7 +95,7 @@ def test_channels_are_the_smaller_of_the_first_and_the_last_axis(shape, image):
 def test_an_image_gives_the_same_features_in_either_order_and_as_numbers(encoder):
     generator = torch.Generator().manual_seed(1)
     pixels = torch.randint(0, 256, (2, 5, 40, 38, 3), generator=generator).byte()
-    last, first = Seen((40, 38, 3)), Seen((3, 40, 38))
+    last, first = seen((40, 38, 3)), seen((3, 40, 38))
     by_last, by_first, by_floats = (
         make_encoder(PolicyConfig(encoder=encoder), spec, 3)
         for spec in (last, first, floats((40, 38, 3)))
@@ -117,7 +108,7 @@ def test_an_image_gives_the_same_features_in_either_order_and_as_numbers(encoder
 
 
 def test_weights_are_of_the_seed_and_no_repetition_of_other_encoders():
-    config, spec = PolicyConfig(encoder="image_envs:Pair"), Seen((8, 8))
+    config, spec = PolicyConfig(encoder="image_envs:Pair"), seen((8, 8))
     torch.manual_seed(1)
     one = make_encoder(config, spec, 3)
     torch.manual_seed(2)
@@ -148,7 +139,7 @@ def test_weights_are_of_the_seed_and_no_repetition_of_other_encoders():
 )  # fmt: skip
 def test_what_is_wrong_with_a_network_of_ones_own_is_said_in_one_line(name, said):
     with pytest.raises(ConfigError) as failed:
-        make_encoder(PolicyConfig(encoder=f"image_envs:{name}"), Seen((8, 8)), 1)
+        make_encoder(PolicyConfig(encoder=f"image_envs:{name}"), seen((8, 8)), 1)
     assert "\n" not in str(failed.value)
     assert failed.match(said)
 

@@ -13,7 +13,7 @@ Side = Annotated[int, Field(ge=1, le=4096)]
 
 
 class PreprocessingConfig(EnvSection):
-    """What is done to an environment's frames, actions, rewards and episodes, in the order of
+    """Changes to an environment's frames, actions, rewards and episodes, in the order of
     docs/environments.md. A setting without a value is the protocol's, or the environment's own.
     """
 

@@ -1,4 +1,4 @@
-"""What is done to an environment's frames, actions, rewards and episodes; and protocols by name."""
+"""Changes to an environment's frames, actions, rewards and episodes; and protocols by name."""
 
 from __future__ import annotations
 

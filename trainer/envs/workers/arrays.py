@@ -1,4 +1,4 @@
-"""What a block of environments reads and writes: arrays that it is given once."""
+"""The arrays that a block of environments reads and writes; it gets them once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Arrays(NamedTuple):
     `actions` are read: [R] or [R, choices] int64, [R, action_size] float32 where they are a `Box`.
     All else is written: `obs` [R, D] float32 or uint8, what the policy sees next, after a reset
     where an episode ended; `reward` [R] float32; `terminated` and `truncated` [R] bool; `final_obs`
-    [R, D] likewise, the last observation of rows whose episode ended, untouched elsewhere; `valid`
-    [R] bool, False where an agent had left before the step.
+    [R, D] of that type, the last observation of rows whose episode ended, untouched elsewhere;
+    `valid` [R] bool, False where an agent had left before the step.
     """
 
     actions: Array

@@ -93,7 +93,7 @@ def _envpool() -> Any:
 
 
 def options_of(settings: Preprocessing) -> dict[str, Any]:
-    """What EnvPool makes a task with."""
+    """The options that EnvPool makes a task with."""
     found = {option: getattr(settings, key) for key, option in OPTIONS.items()}
     if settings.resize:
         found["img_height"], found["img_width"] = settings.resize

@@ -114,7 +114,7 @@ def is_factory(name: str) -> bool:
 def maker(
     name: str, registered: bytes = b"", preprocessing: Preprocessing = AS_IT_IS, **options: Any
 ) -> Callable[[], Any]:
-    """What gives one environment at every call. `options` are those of `gymnasium.make`, or the
+    """Return a function that makes one environment. `options` are those of `gymnasium.make`, or the
     arguments of a user's class or function.
     """
     spec, make = _spec_and_maker(name, registered)
@@ -126,7 +126,7 @@ def maker(
 
 
 def _spec_and_maker(name: str, registered: bytes) -> tuple[Any, Callable[..., Any]]:
-    """What Gymnasium knows of an id, else None; and what makes the environment as it is."""
+    """Gymnasium's entry of an id, else None, and a function that makes the environment."""
     if registered and name.startswith(OWN_PREFIX):
         take_pickled(registered)
     elif registered:

@@ -65,7 +65,7 @@ class ThisProcess:
 
 
 def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:
-    """What environment 0 is seeded with; each next one has the next number."""
+    """The seed of environment 0; each next one has the next number."""
     entropy = (int(seed), int(stream), num_resumed)
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
@@ -126,7 +126,9 @@ class HostedEnvs:
         self._carrier.start(RESET, range(len(seeds)))
         self._carrier.finish(range(len(seeds)))
         obs[:] = self._rows.obs
-        self._taken[:] = self._carrier.fields.totals.sum(0)  # episodes given up are none
+        self._taken[:] = self._carrier.fields.totals.sum(
+            0
+        )  # a reset ends episodes, which do not count
 
     def step(self, actions: Array, out: Transitions) -> None:
         """Step every environment with its own of `actions` [R, ...]; writes `out`."""
@@ -165,7 +167,7 @@ class HostedEnvs:
         return int(count), return_, length
 
     def take_notices(self) -> list[str]:
-        """What workers have noticed since the last call, each line once."""
+        """Return the workers' notices since the last call, each line once."""
         lines = self._carrier.fields.notices.tobytes().replace(b"\0", b"").decode().splitlines()
         new = [line for line in dict.fromkeys(lines) if line not in self._noticed]
         self._noticed.update(new)

@@ -85,7 +85,7 @@ def make(spec: HostedSpec, num_envs: int, counters: Counters) -> PettingZooBatch
 
 
 def maker(path: str) -> Callable[[], Any]:
-    """What gives one parallel environment at every call. Raises ConfigError."""
+    """Return a function that makes one parallel environment. Raises ConfigError."""
     if ":" in path:
         made: Callable[[], Any] = imported("env", path)
         return made
@@ -144,7 +144,7 @@ class PettingZooBatch:
         self._welcome("reset", number, obs, infos)
 
     def _dicts(self, method: str, given: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
-        """What `method` gave: so many dictionaries. Raises EnvError for anything else."""
+        """The dictionaries `given` by `method`, one for each name. Raises EnvError for others."""
         if not isinstance(given, tuple) or len(given) != len(names):
             problem = f"gives {in_words(given)}, expected a tuple ({', '.join(names)})"
             raise self._error(method, problem)

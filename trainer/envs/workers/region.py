@@ -86,7 +86,7 @@ class Fields:
         return Arrays(*(field.reshape(-1, *field.shape[2:]) for field in self._arrays))
 
     def of_worker(self, worker: int) -> tuple[Arrays, Counters]:
-        """What the block of one worker is given."""
+        """The arrays and counters of one worker's block."""
         arrays = Arrays(*(field[worker] for field in self._arrays))
         return arrays, Counters(self.totals[worker], self.current[worker], self.notices[worker])
 

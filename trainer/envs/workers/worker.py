@@ -1,4 +1,4 @@
-"""What runs in a worker: the environments of one block, stepped when the trainer says so.
+"""The program of a worker: it steps the environments of one block when the trainer says so.
 
 Started as `python -m operant.trainer.envs.workers`, with its `Task` on standard input. A byte from
 the trainer is a command; the answer is a byte as well. A worker ends when the trainer closes its
@@ -35,7 +35,7 @@ LAST_WORDS_S = 2.0  # where the kernel does not end a worker whose trainer is go
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker gets at its start; files are open descriptors that it inherits."""
+    """The input of a worker at its start; files are open descriptors that it inherits."""
 
     spec: HostedSpec
     layout: Layout

@@ -1,4 +1,4 @@
-"""What is to be seen of each environment: a file of its name with a function `scene`; variants of
+"""Drawings of environments: a file of each name with a function `scene`; variants of
 an environment share its file, as MinAtar's games do.
 
     scene(spec, states, selected) -> Scene

@@ -42,7 +42,7 @@ def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
 
 
 def arena(kinds: NDArray[Any], agents: Sequence[Agent], selected: int) -> Scene:
-    """What is to be seen of `kinds` [height, width] and of the agents."""
+    """The drawing of `kinds` [height, width] and of the agents."""
     height, width = kinds.shape
     shapes = [square(row, column, 0.5, "ground", height) for row, column in places(kinds, WALL)]
     for kind, letter in LETTERS.items():

@@ -17,7 +17,7 @@ CAR = ((-0.06, 0.035), (0.06, 0.035), (0.06, 0.07), (0.03, 0.1), (-0.03, 0.1), (
 
 
 def height(x: Any) -> Any:
-    """Of the valley; the slope that the environment computes with is this one's."""
+    """The height of the valley; the environment computes with its slope."""
     return np.sin(3 * x) * 0.45 + 0.55
 
 
