@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 import weakref
+from collections import deque
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,9 @@ from ...shared.text.harmless import one_line
 from ..runs.machine.machine import MachineSample
 from .frames import (
     MACHINE_FILE,
+    MAX_MEDIA_BYTES,
     MAX_ROWS_BYTES,
+    MEDIA_FILE,
     MOST_BYTES,
     PLACE_FILE,
     ROWS_FILE,
@@ -35,6 +39,8 @@ from .mirrored_rows import MirroredRows
 MAX_MIRROR_BYTES = 1 << 28  # of all files, and about of what readers of them keep in memory
 MAX_RUNS = 1 << 14  # what is more is left out
 _BYTES_A_VALUE = 150  # that a value of TOML or JSON takes in memory, beside its text
+MAX_MEDIA = 32  # files that a run logged, the newest that came
+_MEDIA_PATH = re.compile(r"(?:media/[\w-]{1,40}|episodes)/[^./][^/]{0,200}")
 _OF_MACHINE = TypeAdapter[MachineSample | None](MachineSample | None)
 _OF_REPORT = TypeAdapter(RunReport)
 _FOLDER = "operant-mirror-{}-{}-{}-"  # the process that uses it: its namespace, number, start
@@ -45,7 +51,7 @@ class Piece:
     """The head of a frame: `file` of run `run` has the frame's data at byte `at`. With a `size` the
     file begins anew, with so many bytes, all others zeros, unless it is here in that `version`. A
     run that is `gone` is forgotten. With `is_complete`, everything was sent as it is now. `part`
-    and `level` say what of a file of rows it is, see `MirroredRows`.
+    and `level` say what of a file of rows it is, see `MirroredRows`; of media `part` is the path.
     """
 
     run: str = ""
@@ -73,6 +79,7 @@ class Mirror:
         self._costs: dict[str, dict[str, int]] = {}  # of files by name, by run
         self._versions: dict[str, str] = {}  # of pages, by run
         self._rows: dict[str, MirroredRows] = {}
+        self._media: deque[Path] = deque()
         self._total = self._num_folders = 0
 
     def take(self, frame: Frame) -> Piece:
@@ -106,6 +113,9 @@ class Mirror:
         if piece.file == ROWS_FILE:
             self._write_rows(piece, data)
             return
+        if piece.file == MEDIA_FILE:
+            self._write_media(piece, data)
+            return
         most = MOST_BYTES.get(piece.file, -1)
         end = piece.at + len(data)
         if piece.at < 0 or max(end, piece.size or 0) > most:
@@ -135,6 +145,22 @@ class Mirror:
             file.write(data)
             file.truncate(piece.size)
         building.rename(path)
+
+    def _write_media(self, piece: Piece, data: bytes) -> None:
+        """Write a file that the run logged; of more than `MAX_MEDIA` the oldest is removed."""
+        if not _MEDIA_PATH.fullmatch(piece.part) or len(data) > MAX_MEDIA_BYTES:
+            raise StreamError(f"the stream sends {one_line(piece.part, 40)}, which may not be")
+        run = self._with_room(piece, MAX_MEDIA * MAX_MEDIA_BYTES)
+        if run is None:
+            return
+        path = run.folder / piece.part
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        with os.fdopen(create_anew(path), "wb") as file:
+            file.write(data)
+        if path not in self._media:
+            self._media.append(path)
+        if len(self._media) > MAX_MEDIA:
+            self._media.popleft().unlink(missing_ok=True)
 
     def _write_rows(self, piece: Piece, data: bytes) -> None:
         run = self._with_room(piece, MAX_ROWS_BYTES)

@@ -20,8 +20,7 @@ from ...shared.runs.run_folder import DIFF_FILE, PACKAGES_FILE, Run
 from ...shared.runs.status import RunReport, RunStatus, open_page, status_of
 from ..runs.list.runs_poller import RunRow, RunsPoller
 from ..runs.machine.machine_sampler import MachineSampler
-from ..runs.reading.media import RecordedMedia
-from .changed_files import GrowingFile, PageFile, Pieces, SmallFile, whole
+from .changed_files import GrowingFile, NewestMedia, PageFile, Pieces, SmallFile, whole
 from .frames import MACHINE_FILE, PLACE_FILE, PROTOCOL, Frame, write_frame
 from .sent_rows import SentRows
 
@@ -76,7 +75,7 @@ class _RunSender:
         self._growing = [GrowingFile(run.events_path), GrowingFile(run.console_path())]
         self._page, self._place = PageFile(), _Place(run)
         self._rows = SentRows(run.rows_path)
-        self._media = RecordedMedia(run)
+        self._media = NewestMedia(run)
         self._sampler = MachineSampler(run.folder.parent)
         self._sampled_s = float("-inf")
 
@@ -110,15 +109,15 @@ class _RunSender:
             if reader:
                 reader.detach()
         yield from self._place.pieces(reader.header.identity if reader else None)
-        for growing in self._growing:
-            yield from growing.pieces()
+        for file in (*self._growing, self._media):
+            yield from file.pieces()
 
     def _report(self, status: RunStatus) -> tuple[dict[str, Any], bytes]:
         return _report(
             RunReport(
                 status,
                 is_recorded=lock_holder(self._run.lock_path, RECORDER) is not None,
-                num_media=len(self._media.read()),
+                num_media=self._media.num_files,
             )
         )
 
