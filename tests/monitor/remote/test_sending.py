@@ -14,7 +14,7 @@ from operant.monitor.remote.frames import MAX_MEDIA_BYTES, Frame, StreamError
 from operant.monitor.remote.mirror import Mirror, read_machine
 from operant.monitor.remote.sending import _RunSender
 from operant.monitor.runs.machine.machine import GpuProcess, GpuSample
-from operant.monitor.runs.reading.media import MediaFile, RecordedMedia, caption_of
+from operant.monitor.runs.reading.media import RecordedMedia, caption_of
 from operant.monitor.runs.reading.run_description import description_of
 from operant.shared.integrations.media_folder import MediaFolder
 from operant.shared.runs.run_elsewhere import RunElsewhere
