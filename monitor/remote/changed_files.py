@@ -1,4 +1,4 @@
-"""What changed in the files of a run since they were sent: as pieces, see `mirror.Piece`."""
+"""Finds what changed in the files of a run since they were sent, as pieces: see `mirror.Piece`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes through the pipe: frames of a JSON head and a body of bytes.
+"""The frames of a stream: a JSON head and a body of bytes.
 
 8 bytes   MAGIC
 4 bytes   length of the head, little-endian
@@ -53,7 +53,7 @@ _LENGTHS = struct.Struct("<II")
 
 
 class StreamError(OperantError):
-    """What came through the pipe is no stream of operant."""
+    """The bytes from the pipe are not a stream of operant."""
 
 
 class Frame(NamedTuple):

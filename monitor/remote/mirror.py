@@ -69,7 +69,7 @@ _OF_PIECE = TypeAdapter(Piece)
 
 
 class Mirror:
-    """The runs of `host` that a stream tells of, each with a folder here."""
+    """A folder here for every run of `host` that a stream sends."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -210,7 +210,7 @@ def read_machine(run: RunElsewhere) -> MachineSample | None:
 
 
 def _cost(piece: Piece, data: bytes) -> int:
-    """What a file takes on disk, and in the memory of those who parse it."""
+    """About how many bytes a file takes on disk, and in the memory of its readers."""
     return max(piece.at + len(data), piece.size or 0) + _BYTES_A_VALUE * (
         data.count(b"=") + data.count(b",") if piece.file.endswith((".toml", ".json")) else 0
     )

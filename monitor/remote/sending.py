@@ -80,8 +80,8 @@ class _RunSender:
         self._sampled_s = float("-inf")
 
     def look(self) -> Iterator[Frame]:
-        """What changed. The small files and the report are first: who wants the status alone need
-        not wait for the page.
+        """Frames with all changes. The small files and the report come first: a command that wants
+        the status alone need not wait for the page.
         """
         for head, data in self._pieces():
             yield Frame({"run": self._run.id, **head}, data)
@@ -122,7 +122,7 @@ class _RunSender:
         )
 
     def _machine(self, reader: MetricsReader | None) -> dict[str, Any] | None:
-        """What the machine does for the run; None once its process is gone."""
+        """A sample of the machine; None once the run's process is gone."""
         if reader is None or process_start(reader.header.pid) != reader.header.process_start:
             return None
         sample = self._sampler.sample(reader.header.pid)
@@ -159,7 +159,7 @@ class _ListSender:
         self.is_complete = False
 
     def look(self) -> Iterator[Frame]:
-        """What changed; the last frame says whether that is all."""
+        """Frames with all changes; the last says whether every run was looked at."""
         view = self._poller.poll()
         rows = {row.run.id: row for row in view.rows}
         for run_id in [run_id for run_id in self._files if run_id not in rows]:
@@ -194,7 +194,7 @@ def _report(report: RunReport) -> tuple[dict[str, Any], bytes]:
 
 
 def _is_changed(row: RunRow, before: RunRow, published_s: float) -> bool:
-    """Whether more than the passing of time tells a row from the one that was sent."""
+    """Whether the row differs from the one that was sent in more than its age."""
     if abs(_published_s(row) - published_s) > MOVED_S:
         return True
     return _timeless(row) != _timeless(before)

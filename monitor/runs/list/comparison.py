@@ -29,7 +29,7 @@ class Comparison(Generic[Item]):
         return replace(self, reference=None if self.reference == run else run)
 
     def with_toggled(self, run: Item, is_reference: bool) -> Comparison[Item]:
-        """As the reference, or as marked."""
+        """Toggle the reference, or the mark of `run`."""
         return self.with_reference_toggled(run) if is_reference else self.with_mark_toggled(run)
 
     @property

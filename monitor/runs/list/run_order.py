@@ -35,7 +35,7 @@ def _number(name: str) -> Callable[[RunRow], Place]:
 
 
 def _state(row: RunRow) -> Place:
-    """What needs attention first."""
+    """Runs that need attention come first."""
     if row.status is None:
         return None
     return 0, urgency(condition_of(row.status, row.is_page_expected).word)
@@ -92,7 +92,7 @@ def shown_value(order: str) -> str:
 
 
 def value_text(row: RunRow, order: str) -> str:
-    """What a run has of what `shown_value` names."""
+    """The value of a run for the name that `shown_value` gives."""
     name = shown_value(order)
     if order.startswith(METRIC):
         number = metric_of(row, [name])

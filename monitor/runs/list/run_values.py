@@ -1,4 +1,4 @@
-"""What can be asked of a run in the list: its state, numbers, configuration and metrics."""
+"""The values of a run that filters and orders use: state, numbers, configuration, metrics."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Known:
     metrics: tuple[str, ...]
 
     def config_keys(self, wanted: str) -> list[str]:
-        """Those that `wanted` names: one of that name, else those that end so, as `learning_rate`
-        for `ppo.learning_rate`.
+        """The keys that `wanted` names: the key of that name, else all keys that end with it, as
+        `learning_rate` for `ppo.learning_rate`.
         """
         return _named(wanted, self.config, ".")
 
     def metric_names(self, wanted: str) -> list[str]:
-        """Likewise, as `value` for `loss/value`."""
+        """The metrics that `wanted` names, also by their last part: `value` for `loss/value`."""
         return _named(wanted, self.metrics, "/")
 
     def near(self, wanted: str) -> str:
