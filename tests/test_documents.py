@@ -81,7 +81,7 @@ FOREIGN = {
     # classes that examples define, and files
     "SmoothDQN", "CHANGELOG",
     # OPERANT_EVENT_ and HISTORY are followed by a field or a number, lunar_lander by a variant
-    "HISTORY1", "OPERANT_EVENT_KIND", "OPERANT_EVENT_TEXT", "lunar_lander_continuous",
+    "OPERANT_EVENT_KIND", "OPERANT_EVENT_TEXT", "lunar_lander_continuous",
 }  # fmt: skip
 FILE_ENDINGS = ("csv", "gz", "json", "jsonl", "log", "md", "npz", "onnx", "parquet", "pt", "py",
                 "gif", "sqlite", "svg", "toml", "zip")  # fmt: skip

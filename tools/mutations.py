@@ -88,8 +88,6 @@ FAULTS = (
     Fault("shared/runs/status.py", "    if holder is None:\n        return \"crashed\"", "    if holder is not None:\n        return \"crashed\"", SHARED + "page/test_phase.py::test_an_evaluation_that_beats_is_running_however_old_the_last_publish_is"),
     Fault("shared/runs/status.py", "    if outcome:\n        return outcome.state, outcome.message\n", "", SHARED + "page/test_phase.py::test_a_run_that_has_ended_is_in_no_phase"),
     # Charts.
-    Fault("monitor/charts/point_fold.py", "np.fmin(low[:, ::2], low[:, 1::2])", "np.fmax(low[:, ::2], low[:, 1::2])", MONITOR + "charts/test_point_fold.py"),
-    Fault("monitor/charts/point_fold.py", "sums[1::2] += newer[1::2]", "sums[1::2] = newer[1::2]", MONITOR + "charts/test_point_fold.py"),
     Fault("monitor/charts/ticks.py", "math.ceil(high / step) * step, step)", "math.floor(high / step) * step, step)", MONITOR + "charts/test_ticks.py"),
     Fault("monitor/charts/ticks.py", "if last - first + 1 <= at_most:", "if last - first <= at_most:", MONITOR + "charts/test_ticks.py"),
     Fault("shared/processes/lock.py", "_ask(fd, _OFD_SETLK, fcntl.F_WRLCK, byte, 1)", "_ask(fd, _OFD_SETLK, fcntl.F_UNLCK, byte, 1)", SHARED + "processes/test_liveness.py::test_a_killed_process_is_crashed_at_once_and_others_run_on"),

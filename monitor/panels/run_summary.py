@@ -90,6 +90,8 @@ def draw_notice(
         text = f"the page is full: {counted(view.num_rejected, 'metric')} {are} not shown"
     if not text and view.status.is_alive and not view.is_recorded and view.publish:
         label, style, text = " no alerts ", "quiet", NO_RECORDER
+        if view.begins_at > 1:
+            text += f", and curves begin at publish {format_count(view.begins_at)}"
     if not text:
         return None
     room = max(0, width - len(label) - 1)

@@ -61,7 +61,8 @@ class Curves:
         self._blocks: dict[int, tuple[Piece, _Block]] = {}
         self._closer_blocks: dict[int, tuple[Piece, _Block]] = {}
         self._version: tuple[object, ...] = (None,)
-        self._known, self._known_version = History(), self._version
+        self._known_version: tuple[object, ...] = (None,)
+        self._known = History()
 
     @classmethod
     @contextmanager
@@ -233,7 +234,10 @@ class Curves:
         before, known = read.get(level, (Piece(level, first, first - 1), _NO_BLOCK))
         if not before.first <= first <= before.last + 1 or before.last > last:
             before, known = Piece(level, first, first - 1), _NO_BLOCK
-        heads, values = (part[..., first - before.first :] for part in known)
+        heads, values = (
+            known[0][:, first - before.first :],
+            known[1][:, :, first - before.first :],
+        )
         if last > before.last:
             batches = file.rows(level, before.last + 1, last)
             new_heads, new_values = self._block_of(batches, level, self._file_places)

@@ -46,37 +46,43 @@ class History:
     first_row: int = 1
 
     def __len__(self) -> int:
-        return self.heads.shape[1]
+        return int(self.heads.shape[1])
+
+    def _head(self, which: int) -> Integers:
+        head: Integers = self.heads[which]
+        return head
 
     @cached_property
     def publish(self) -> Integers:
         """Number of the newest publish in each row [R]; the same holds for what follows."""
-        return self.heads[PUBLISH]
+        return self._head(PUBLISH)
 
     @cached_property
     def iteration(self) -> Integers:
         """[R], negative where there is none."""
-        return self.heads[ITERATION]
+        return self._head(ITERATION)
 
     @cached_property
     def env_steps(self) -> Integers:
         """[R], negative where there are none."""
-        return self.heads[ENV_STEPS]
+        return self._head(ENV_STEPS)
 
     @cached_property
     def elapsed_s(self) -> Floats:
         """Seconds since the page was made [R]."""
-        return self.heads[ELAPSED_NS] / 1e9
+        seconds: Floats = self.heads[ELAPSED_NS] / 1e9
+        return seconds
 
     @cached_property
     def wall_s(self) -> Floats:
         """Seconds since 1970 [R]."""
-        return self.heads[WALL_NS] / 1e9
+        seconds: Floats = self.heads[WALL_NS] / 1e9
+        return seconds
 
     @cached_property
     def num_publishes(self) -> Integers:
         """Publishes that each row stands for [R]: 1, 8, 64, ..."""
-        return self.heads[SPAN]
+        return self._head(SPAN)
 
     @cached_property
     def is_folded(self) -> bool:

@@ -41,16 +41,14 @@ def run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("to", ["csv", "parquet"])
 def test_a_table_holds_every_row(run, to, tmp_path):
-    done = operant("export", run.id, "--to", to, "--spread")
+    done = operant("export", run.id, "--to", to)
     assert done.stdout == f"{run.id}.{to}: {NUM_PUBLISHES} rows\n", done.stderr
     path = tmp_path / f"{run.id}.{to}"
     table = pd.read_csv(path, parse_dates=["time"]) if to == "csv" else pd.read_parquet(path)
     assert table["publish"].tolist() == list(range(1, NUM_PUBLISHES + 1))
-    assert (table["publishes"] == 1).all()
     assert str(table["time"].dt.tz) == "UTC"
     assert table["time"].is_monotonic_increasing
-    for column in ("a", "a.min", "a.max"):
-        assert (table[column] == table["publish"]).all()
+    assert (table["a"] == table["publish"]).all()
     assert (table["b"].isna() == (table["publish"] % 2 == 1)).all()
     assert (table["env_steps"] == 10 * table["publish"]).all()
 
@@ -101,9 +99,9 @@ def test_each_row_has_its_own_step_and_nan_is_told_from_never(tmp_path):
     rows = [(7, {"a": math.nan, "publish": 0.5}), (-1, {"b": math.inf}), (3, {"a": 1e-300})]
     run = logged(*rows)
     export(run, "csv", tmp_path / "a.csv")
-    head = [("1", "1", "1", "7"), ("2", "1", "2", ""), ("3", "1", "3", "3")]
+    head = [("1", "1", "7"), ("2", "2", ""), ("3", "3", "3")]
     metrics = [("nan", "0.5", ""), ("", "", "inf"), ("1e-300", "", "")]
-    names = ("publish", "publishes", "iteration", "env_steps", "a", "metrics/publish", "b")
+    names = ("publish", "iteration", "env_steps", "a", "metrics/publish", "b")
     expected = [
         dict(zip(names, (*left, *right), strict=True))
         for left, right in zip(head, metrics, strict=True)
@@ -130,20 +128,14 @@ def test_what_no_recorder_has_taken_yet_comes_from_the_page_once(tmp_path):
     session.close("finished", 0)
 
 
-def test_rows_that_were_overwritten_are_there_as_means_or_counted(tmp_path):
-    values = {f"m{i}": 1.0 for i in range(200)}  # 1,664 bytes a row: 11 MiB hold 6,931
+def test_rows_that_were_overwritten_are_counted(tmp_path):
+    values = {f"m{i}": 1.0 for i in range(200)}  # 1,680 bytes a row: 11 MiB hold 6,866
     run = logged(*((number, {**values, "m0": number}) for number in range(1, 8001)), recorded=False)
-    done = export(run, "csv", tmp_path / "a.csv", spread=True)
+    done = export(run, "csv", tmp_path / "a.csv")
     table = pd.read_csv(tmp_path / "a.csv")
-    assert (done.num_rows, done.num_lost) == (len(table), 8000 - table["publishes"].sum())
-    single, means = table[table["publishes"] == 1], table[table["publishes"] > 1]
-    assert 6900 < len(single) < 7000
-    assert 0 <= done.num_lost < 512  # less than one row of means
-    assert len(means) > 0
-    lowest = means["publish"] - means["publishes"] + 1
-    assert (means["m0"] == (lowest + means["publish"]) / 2).all()
-    assert (means["m0.min"] == lowest).all()
-    assert (means["m0.max"] == means["publish"]).all()
+    assert 6800 < done.num_rows < 6900
+    assert table["m0"].tolist() == list(range(8001 - done.num_rows, 8001))
+    assert done.num_lost == 8000 - done.num_rows
 
 
 def test_lost_rows_are_told_of_by_status_and_export(tmp_path, monkeypatch):
@@ -200,7 +192,6 @@ def test_wrong_input_is_one_line(run):
     assert "no run is called" in error_line("export", "nonsense", "--to", "csv")
     where = ("--output", "no/such/folder.csv")
     assert "cannot write no/such" in error_line("export", run.id, "--to", "csv", *where, code=1)
-    assert "--spread" in error_line("export", run.id, "--to", "tensorboard", "--spread")
 
 
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(run, tmp_path, monkeypatch):

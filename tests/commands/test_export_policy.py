@@ -23,7 +23,6 @@ def test_a_policy_is_a_file_that_onnx_runtime_acts_by(tmp_path, monkeypatch):
     answer = operant_json("export", name, "--to", "onnx", "--output", "mine.onnx")
     assert answer == {"run": name, "output": "mine.onnx", "iteration": 2}
     assert (tmp_path / "mine.onnx").is_file()
-    assert "--spread" in error_line("export", name, "--to", "onnx", "--spread")
     assert "cannot write" in error_line("export", name, "--to", "onnx", "--output", "no/x.onnx")
 
 

@@ -80,6 +80,12 @@ class RunView:
         """Seconds of training up to the last publish."""
         return float(self.history.elapsed_s[-1]) if len(self.history) else None
 
+    @property
+    def begins_at(self) -> int:
+        """The first publish of the curves, 0 without one: a page holds the newest rows alone."""
+        history = self.history
+        return int(history.publish[0] - history.num_publishes[0]) + 1 if len(history) else 0
+
     def closer(self, seen: Flags) -> History:
         """The rows of the history that are `seen` [R], folded less where that is at hand. Where it
         is not, it is asked for, and there at a later look.
