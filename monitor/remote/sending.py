@@ -109,8 +109,9 @@ class _RunSender:
             if reader:
                 reader.detach()
         yield from self._place.pieces(reader.header.identity if reader else None)
-        for file in (*self._growing, self._media):
-            yield from file.pieces()
+        for growing in self._growing:
+            yield from growing.pieces()
+        yield from self._media.pieces()
 
     def _report(self, status: RunStatus) -> tuple[dict[str, Any], bytes]:
         return _report(
