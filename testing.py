@@ -17,6 +17,7 @@ from .trainer.config.from_values import make_config
 from .trainer.config.metrics import metrics_of
 from .trainer.config.own_algorithms import section_of
 from .trainer.config.train_config import TrainConfig
+from .trainer.envs.hosts import describe
 from .trainer.experiment.build import build
 from .trainer.experiment.experiment import Experiment
 from .trainer.experiment.plan import plan, this_machine
@@ -55,7 +56,9 @@ def check_algorithm(
     with threads_kept(), ExitStack() as experiments:
 
         def make() -> Experiment:
-            return experiments.enter_context(closing(build(plan(config, this_machine()))))
+            return experiments.enter_context(
+                closing(build(plan(config, describe(config), this_machine())))
+            )
 
         _check(name, config, make)
 

@@ -21,10 +21,10 @@ from ..shared.text.harmless import harmless
 from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import whole_number
 from ..trainer.config.train_config import no_such_env
-from ..trainer.envs import env_spec_of, load_any_spec, preprocessing_of, spec_of
 from ..trainer.envs.checking import EnvError, action_problem, obs_problem
+from ..trainer.envs.hosts import find_host, load_spec
 from ..trainer.envs.masks import MASK_KEY, joined, legal
-from ..trainer.envs.names import ALL_ENV_NAMES, GYMNASIUM_PREFIX, is_hosted
+from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own, register_own
 from ..trainer.envs.space_rows import env_action, flat_rows
 from ..trainer.envs.spaces import full_name
@@ -98,7 +98,7 @@ class Policy:
         from ..trainer.envs.workers.gymnasium_batch import maker
 
         name = config.env.removeprefix(GYMNASIUM_PREFIX)
-        whole_games = preprocessing_of(config).for_evaluation()
+        whole_games = self._trained.spec.preprocessing.for_evaluation()
         return maker(name, preprocessing=whole_games, **options)()
 
     @overload
@@ -177,7 +177,7 @@ class Policy:
     @cached_property
     def _spec(self) -> Any:
         """The environment's spaces, which are looked at again."""
-        return spec_of(self._trained.config)
+        return self._trained.spec
 
     def _rows(self, obs: Any) -> tuple[torch.Tensor, bool]:
         """Observations [B, numbers], flattened, and whether `obs` is a single observation."""
@@ -366,18 +366,18 @@ def evaluate(
             f"{loaded.run.id}: episodes of tinyphysics are routes, which have costs; "
             f"`operant tinyphysics eval --controller {loaded.run.id}` plays them"
         )
-    spec: Any = env_spec_of(config)
+    spec: Any = loaded._trained.spec
     if env is not None:
         if not (isinstance(env, str) or callable(env)):
             raise UsageError(
                 f"env = {described(env)}: expected a name, or a class or function that makes one"
             )
         name = full_name(env) if isinstance(env, str) else _registered(env)
-        if name not in ALL_ENV_NAMES and not is_hosted(name):
+        if find_host(name) is None:
             raise ConfigError(no_such_env(name))
         known = spec
-        whole_games = preprocessing_of(config).for_evaluation()
-        spec = load_any_spec(name, preprocessing=whole_games)
+        whole_games = known.preprocessing.for_evaluation()
+        spec = load_spec(name, preprocessing=whole_games)
         if _in_words(spec) != _in_words(known):
             raise ConfigError(
                 f"env = {name}: it has {_in_words(spec)}, the policy of {loaded.run.id} takes "

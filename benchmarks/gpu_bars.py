@@ -78,7 +78,7 @@ class Bars:
     def steps_of(self, env: str, num_envs: int) -> Any:
         """Steps of agents a second, of worlds that are stepped alone, observations included."""
         from operant.commands.bench.sides import random_actions
-        from operant.trainer.envs import load_spec
+        from operant.trainer.envs.hosts import load_spec
         from operant.trainer.envs.vector_on_gpu import CudaVectorEnv
 
         num_envs, steps = (3, 2) if self.dry else (num_envs, 200)
@@ -98,7 +98,7 @@ class Bars:
 
 
 def costs(spans: list[tuple[str, float, float]], iterations: int) -> dict[str, Any]:
-    """Of (name, start, end) in microseconds on a device: what takes the most of an iteration.
+    """The costs of an iteration, from `spans` (name, start, end) in microseconds on a device.
 
     A gap is time in which nothing ran, between the first start and the last end; `largest` are the
     three largest costs, gaps among them as one.

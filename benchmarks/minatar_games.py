@@ -35,7 +35,7 @@ from measuring import busy, machine, summary, versions, write_json
 
 import operant
 from operant.monitor.runs.list.group_statistics import middle_of
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.names import MINATAR_ENV_NAMES, MINATAR_PREFIX
 from operant.trainer.envs.vector import Transitions, VectorEnv
 

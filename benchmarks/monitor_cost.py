@@ -1,4 +1,4 @@
-"""What watching costs: the speed of a run with a monitor attached against without, in pairs.
+"""Measure the cost of watching: the speed of a run with and without a monitor, in pairs.
 
 The trainer uses all cores but one, which is left for whoever watches, as on any machine that is not
 full. The monitor is the real one, in a pseudo-terminal of 120 x 40 whose output is dropped.

@@ -19,7 +19,7 @@ import numpy as np
 from measuring import busy, machine, summary, versions, write_json
 
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import env_spec_of, make_envs
+from operant.trainer.envs.hosts import describe, make_envs
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.jit.streams import TRAINING
 
@@ -48,7 +48,7 @@ def gymnasiums(env_id: str) -> Step:
 def operants(env_id: str) -> Step:
     workers = {"workers": {"num_workers": CORES}} if env_id == "Ant-v5" else {}
     values = {"env": f"gymnasium:{env_id}", "num_envs": NUM_ENVS, "num_threads": CORES, **workers}
-    spec = env_spec_of(make_config(values))
+    spec = describe(make_config(values))
     envs = make_envs(spec, NUM_ENVS, 1, TRAINING)
     envs.reset(np.zeros((NUM_ENVS, spec.obs_size), np.float32))
     out = Transitions.of(spec, NUM_ENVS)

@@ -20,7 +20,7 @@ from .helpers.choosing_a_run import (
 
 if TYPE_CHECKING:
     from ..shared.runs.run_folder import Run
-    from ..trainer.envs import AnySpec
+    from ..trainer.envs.hosts import AnySpec
     from ..trainer.experiment.trained_policy import TrainedPolicy
     from ..trainer.returns.episodes import Evaluation
 
@@ -97,7 +97,6 @@ def command(
 
 def _loaded(run: Run, risk: float | None, checkpoint: str) -> tuple[TrainedPolicy, AnySpec]:
     """A run's policy, and what it is played in."""
-    from ..trainer.envs import env_spec_of
     from ..trainer.experiment.trained_policy import act_with_risk, load_trained
     from .helpers.output import warn
 
@@ -109,11 +108,11 @@ def _loaded(run: Run, risk: float | None, checkpoint: str) -> tuple[TrainedPolic
         )
     if risk is not None:
         act_with_risk(trained, risk)
-    return trained, env_spec_of(trained.config)
+    return trained, trained.spec
 
 
 def figures_of(evaluation: Evaluation) -> dict[str, Any]:
-    """What `--json` prints of an evaluation."""
+    """The figures of an evaluation that `--json` prints."""
     returns = evaluation.returns
     return {
         "episodes": evaluation.num_episodes,
@@ -127,7 +126,7 @@ def figures_of(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def in_words(setting: Mapping[str, float | None]) -> str:
-    """The figures of one kind of episode."""
+    """The figures of one kind of episode, in a line."""
     values = {name: value for name, value in setting.items() if value is not None}
     return "  ".join(
         f"{name} {value:{'.0f' if value >= 1000 else '.4g'}}" for name, value in values.items()

@@ -70,7 +70,7 @@ def command(
 
 
 def ask_to_overwrite(output: Path) -> None:
-    """Raises UsageError where there is nobody to ask, Abort where the answer is no."""
+    """Raises UsageError if there is no terminal to ask on, Abort if the answer is no."""
     if not sys.stdin.isatty():
         raise UsageError(f"{output} exists already; pass --yes to overwrite it")
     click.confirm(f"{output} is there already; write over it?", abort=True, err=True)

@@ -43,11 +43,9 @@ from .session.session import Session
 from .session.settings import REFRESH_S, Settings, settings_path
 from .session.terminal_driver import TerminalDriver
 from .widgets.drawing import Drawing
+from .widgets.list_table import ListTable
 from .widgets.pane import Pane
-from .widgets.row_list import RowList
-from .widgets.runs_table import RunsTable
 from .widgets.time_slider import TimeSlider
-from .widgets.trials_table import TrialsTable
 
 if TYPE_CHECKING:  # loaded once a monitor watches another machine: not before the first frame
     from .remote.remote_list import Machines
@@ -147,13 +145,8 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         for name in THEMES:
             yield SystemCommand(f"theme: {name}", "colours", lambda name=name: self._wear(name))
 
-    def on_runs_table_opened(self, message: RunsTable.Opened) -> None:
-        self.push_screen(self._run_screen(message.run))
-
-    def on_trials_table_opened(self, message: TrialsTable.Opened) -> None:
-        """The first of a trial's runs, with the others on its charts."""
-        run, *others = message.runs
-        self.push_screen(self._run_screen(run, others))
+    def on_monitor_screen_run_opened(self, message: MonitorScreen.RunOpened) -> None:
+        self.push_screen(self._run_screen(message.run, message.others))
 
     def on_runs_screen_groups_opened(self, message: RunsScreen.GroupsOpened) -> None:
         self.push_screen(GroupScreen(message.groups, self._member_source))
@@ -220,7 +213,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         own = [b for b in screen.BINDINGS if self._is_allowed(b)]
         sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
         for widget in screen.query(Drawing):
-            if isinstance(widget, Pane | RowList | TimeSlider):
+            if isinstance(widget, Pane | ListTable | TimeSlider):
                 sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
 

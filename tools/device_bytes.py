@@ -40,7 +40,7 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.config.overlays import hardware_names, hardware_overrides, overlay_names
 from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
-from operant.trainer.envs.names import LEARNED_ENV_NAMES, is_hosted
+from operant.trainer.envs.hosts import host_of
 from operant.trainer.jit.kernel import Kernel
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -293,7 +293,7 @@ def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:
     """
     for preset in preset_names():
         env = tomllib.loads((PRESET_FOLDER / f"{preset}.toml").read_text())["env"]
-        if is_hosted(env) or env in LEARNED_ENV_NAMES:
+        if not host_of(env).is_own:
             continue
         config = load_config(preset)
         if not gpu_runs.can_be_on_a_gpu(config):

@@ -29,8 +29,10 @@ from random_configs import keys_of
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config, model_for
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
+from operant.trainer.envs.hosts import describe
 from operant.trainer.experiment.checkpoints import Checkpoint, save_checkpoint
-from operant.trainer.experiment.plan import ANY_MACHINE, plan
+from operant.trainer.experiment.plan import plan
+from operant.trainer.experiment.traits import ANY_MACHINE
 from operant.trainer.experiment.untrained import make_policy
 
 ROOT = Path(__file__).parents[1]
@@ -293,7 +295,7 @@ def configured(
     given = [own + x[4:] if x.startswith("own.") else x for x in (*settings, *more)]
     overrides = [x.replace(TEACHER, teacher) for x in given]
     config = make_config({"algorithm": place.algorithm}, overrides)
-    plan(config, ANY_MACHINE)  # which refuses what no machine can run
+    plan(config, describe(config), ANY_MACHINE)  # which refuses what no machine can run
     return config
 
 

@@ -16,7 +16,7 @@ from operant.trainer.envs.grid.making import make_spec
 from operant.trainer.envs.grid.maps import Map, drawn
 from operant.trainer.envs.grid.section import GridConfig
 from operant.trainer.envs.mettagrid.section import MettaGridConfig
-from operant.trainer.envs.mettagrid.source import source_of
+from operant.trainer.envs.mettagrid.source import describe, make
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.envs.workers.arrays import Arrays, Counters
 
@@ -37,8 +37,8 @@ class Pair:
         self.out = Transitions.of(self.spec, told.num_agents)
         self.ours.reset(self.out.obs)
         agents, size = told.num_agents, self.spec.obs_size
-        self.batch: Any = source_of(MettaGridConfig(**table)).make(
-            1, Counters(np.zeros(3), np.zeros(1, np.int64))
+        self.batch: Any = make(
+            describe(MettaGridConfig(**table)), 1, Counters(np.zeros(3), np.zeros(1, np.int64))
         )
         self.arrays = Arrays(
             np.zeros(agents, np.int64), np.zeros((agents, size), np.uint8),

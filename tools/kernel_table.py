@@ -26,7 +26,7 @@ from numba.cuda.codegen import CUDACodeLibrary
 
 from operant.commands.bench.sides import random_actions
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.names import ENV_NAMES
 from operant.trainer.envs.vector_on_gpu import CudaVectorEnv, Steps
 from operant.trainer.experiment.build import device_experiment

@@ -24,9 +24,10 @@ from random_configs import Key, bounds, is_number, keys_of
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config, model_for
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import describe, load_spec
 from operant.trainer.experiment.build import processor_experiment
-from operant.trainer.experiment.plan import ANY_MACHINE, plan
+from operant.trainer.experiment.plan import plan
+from operant.trainer.experiment.traits import ANY_MACHINE
 from operant.trainer.machine.threads import Threads
 
 NUM_ITERATIONS = 4
@@ -174,7 +175,7 @@ def _config(values: Values) -> TrainConfig | None:
         table[name] = value
     try:
         config = make_config(tables)
-        plan(config, ANY_MACHINE)
+        plan(config, describe(config), ANY_MACHINE)
     except ConfigError:
         return None
     return config

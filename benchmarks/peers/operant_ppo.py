@@ -18,7 +18,7 @@ def main(seed: int, env_steps: int) -> None:
     from operant.shared import MetricsWriter
     from operant.trainer.config.files import load_config
     from operant.trainer.config.metrics import metrics_of
-    from operant.trainer.envs import load_spec
+    from operant.trainer.envs.hosts import load_spec
     from operant.trainer.experiment.checkpoints import latest_checkpoint
     from operant.trainer.experiment.evaluation import evaluate
     from operant.trainer.experiment.untrained import make_policy

@@ -1,11 +1,12 @@
-"""What a configuration needs of the machine that trains."""
+"""Checks that this machine can train a configuration."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...trainer.envs.names import LEARNED_ENV_NAMES
-from ...trainer.experiment.plan import ANY_MACHINE, plan, this_machine
+from ...trainer.envs.hosts import describe
+from ...trainer.experiment.plan import plan, this_machine
+from ...trainer.experiment.traits import ANY_MACHINE
 from ...trainer.settings.own_code import is_own
 
 if TYPE_CHECKING:
@@ -14,16 +15,17 @@ if TYPE_CHECKING:
 
 def check_machine(config: TrainConfig) -> None:
     """Raises UsageErrors if no machine could run the configuration, if this machine lacks the
-    device or the files that it needs, or if a network of the user's is no such network.
+    device or the files that it needs, or if a network of the user's is not one.
     """
-    plan(config, ANY_MACHINE)
+    spec = describe(config)
+    plan(config, spec, ANY_MACHINE)
     if config.device == "cuda" or config.rollout == "fused":  # else do not import PyTorch
-        plan(config, this_machine())
+        plan(config, spec, this_machine())
     if is_own(config.policy.encoder):
         from ...trainer.experiment.untrained import make_policy
 
-        make_policy(config)
-    if config.env in LEARNED_ENV_NAMES:
+        make_policy(config, spec)
+    if spec.stepped_by == "routes":
         from ...trainer.envs.tinyphysics.model_file import check_files
 
         settings = config.table("tinyphysics")

@@ -1,4 +1,4 @@
-"""How a run is doing, put together from its lock, its page and its folder."""
+"""The status of a run, from its lock, its page and its folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..processes.host import boot_id, is_process_stopped, process_start
 from ..processes.lock import LAUNCHER, TRAINER, Holder, is_held, lock_holder
 from ..text.harmless import one_line
 from .outcome import Outcome
-from .owners import Owners, open_folder, owners_of
+from .owners import opened_folder, owners_of
 from .run_elsewhere import RunElsewhere
 from .run_folder import PULLED_FROM, Run
 
@@ -120,10 +120,13 @@ def open_page(run: Run) -> MetricsReader:
         if path is None:
             continue
         try:
-            if path in in_memory:
-                _check_folder_of(path, owners)
+            if path in in_memory:  # others may have put a page there
+                with opened_folder(path.parent, owners):
+                    pass
             reader = MetricsReader.attach(path, owners, follow=path == through_process)
-        except PageError as error:
+        except (PageError, OSError) as error:
+            if isinstance(error, OSError):
+                error = PageError(f"{error.filename} {error.strerror}: its pages are not read")
             if first_error is None and os.path.lexists(path):
                 first_error = error
             continue
@@ -134,14 +137,6 @@ def open_page(run: Run) -> MetricsReader:
     if first_error is None and PULLED_FROM in run.manifest():
         raise NoPageError(f"{run.id} was pulled: it has a policy, and no page or rows")
     raise first_error or NoPageError(f"{run.id} has no page yet")
-
-
-def _check_folder_of(path: Path, owners: Owners) -> None:
-    """Raises PageError where others may have put the page at `path`."""
-    try:
-        os.close(open_folder(path.parent, owners))
-    except OSError as error:
-        raise PageError(f"{error.filename} {error.strerror}: its pages are not read") from None
 
 
 def read_status(run: Run) -> RunStatus:
@@ -157,8 +152,8 @@ def read_status(run: Run) -> RunStatus:
 
 
 def status_in_list(run: Run) -> RunStatus:
-    """As `read_status`, for one of many: raises nothing, and says what is odd about the run's
-    folder. It may have been copied from anywhere.
+    """The status of a run in a list, see `read_status`. Raises nothing: the message says what is
+    wrong with the folder, which may have been copied from anywhere.
     """
     try:
         status = read_status(run)
@@ -217,7 +212,7 @@ def _reported_status(run: RunElsewhere, reader: MetricsReader | None) -> RunStat
 
 
 def holder_of(run: Run) -> Holder | None:
-    """A process of `run` that lives; its page tells of it where the lock was deleted."""
+    """The living process of `run`, by its lock, or by its page if the lock was deleted."""
     return lock_holder(run.lock_path) or _holder_by_page(run)
 
 
@@ -233,7 +228,7 @@ def _holder_by_page(run: Run) -> Holder | None:
 
 
 def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
-    """Who lives by the page's own lock, where the run's lock was deleted, or all of its folder."""
+    """The living process, by the lock of its page, if the run's lock or folder was deleted."""
     if reader is None or reader.header.place is None:
         return None
     if reader.header.place.path != Path(os.path.abspath(run.folder)) or not is_held(reader.fd):
@@ -249,7 +244,7 @@ def _page_status(
     holder: Holder | None,
     is_locked: bool,
 ) -> RunStatus:
-    """The status that a page tells, its process's lock held by `holder`. Raises PageError."""
+    """The status of a run with a page and the living process `holder`. Raises PageError."""
     snapshot = reader.read()
     age_s = reader.age_s(snapshot) if snapshot else None
     signs = LifeSigns(reader, snapshot, age_s, reader.phase())
@@ -292,7 +287,7 @@ def _state(
         return "crashed", "the process is gone without a last word"
     if signs.silent_s is None:
         return "running", "starting"
-    # Of a loop that publishes when it likes, silence alone says nothing.
+    # A loop without a promised interval may be silent for any time.
     if signs.is_late or (not signs.promises_interval and is_process_stopped(holder.pid)):
         return "stalled", "alive, but nothing published"
     return "running", "" if signs.age_s is not None else "starting"

@@ -15,7 +15,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 import operant
 from operant.api.policies import Policy
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import env_spec_of, make_envs
+from operant.trainer.envs.hosts import describe, make_envs
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.experiment.onnx_export import write_onnx
@@ -73,7 +73,7 @@ def acting(request):
     config = make_config({}, [f"env={name}", "policy.hidden_sizes=[4]", "seed=3"])
     policy = Policy(TrainedPolicy(make_policy(config), config, 0), SimpleNamespace(id="a run"))
     space.seed(5)
-    return policy, env_spec_of(config), [space.sample() for _ in range(3)]
+    return policy, describe(config), [space.sample() for _ in range(3)]
 
 
 def test_act_gives_what_training_would_do(acting):

@@ -28,16 +28,16 @@ from sb3_contrib.common.maskable.distributions import (
 from trained_runs import untrained
 
 import operant
-from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.jit.streams import TRAINING
 from operant.trainer.policies.distributions.categorical import Categorical, MultiCategorical
-from operant.trainer.policies.masks import ILLEGAL, any_legal, masked
 from operant.trainer.policies.normalizers import observe
+from operant.trainer.policies.policy import ILLEGAL, any_legal, masked
 from operant.trainer.spaces import Discrete as OurDiscrete
 from operant.trainer.spaces import MultiDiscrete as OurMultiDiscrete
 
@@ -71,7 +71,7 @@ class NoMaskAtTheEnd(Legal):
 
 def play(make, num_workers=0):
     """Play legal actions in two copies of an environment, to the second episode."""
-    spec = load_any_spec(register_own(make))
+    spec = load_spec(register_own(make))
     envs = make_envs(replace(spec, plan=WorkerPlan(num_workers=num_workers)), 2, 1, TRAINING)
     out, size = Transitions.of(spec, 2), spec.mask_size
     with closing(envs):

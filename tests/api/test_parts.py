@@ -19,20 +19,19 @@ from trained_runs import untrained
 import operant
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.space_rows import ObsRows
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.experiment.build import make_experiment
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.jit.streams import TRAINING
 from operant.trainer.playing.gymnasium_episodes import GymnasiumEpisodes
 from operant.trainer.policies.actor_critic import ActorCritic
 from operant.trainer.policies.encoder import PartsEncoder, own_encoder
-from operant.trainer.policies.normalizers import observe
-from operant.trainer.policies.packed import as_numbers
+from operant.trainer.policies.normalizers import as_numbers, observe
 from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces.encoders import obs_parts
 
@@ -71,7 +70,7 @@ class WhereIsIt(gymnasium.Env):
 
 def spec_of(space):
     made = type("Env", (WhereIsIt,), {"observation_space": space})
-    return load_any_spec(register_own(made))
+    return load_spec(register_own(made))
 
 
 def sampled(space, seed=1):
@@ -80,7 +79,7 @@ def sampled(space, seed=1):
 
 
 def test_parts_lie_side_by_side_in_bytes_each_in_its_own_type():
-    spec = load_any_spec(register_own(WhereIsIt))
+    spec = load_spec(register_own(WhereIsIt))
     assert (spec.obs_size, spec.obs_type) == (144 + 3 * 4 + 4, np.uint8)
     assert [(part.offset, part.obs_bytes, part.encoder) for part in obs_parts(spec)] == [
         (0, 144, "minatar"), (144, 12, "mlp"), (156, 4, "mlp"),
@@ -99,14 +98,14 @@ def test_floats_begin_at_multiples_of_four_and_a_mask_is_at_the_very_end():
         def action_masks(self):
             return [True, False]
 
-    spec = load_any_spec(register_own(Masked))
+    spec = load_spec(register_own(Masked))
     assert [part.offset for part in obs_parts(spec)] == [0, 3, 148]
     assert (spec.obs_size, spec.mask_size) == (160, 2)  # 156 and 2, aligned
 
 
 @pytest.mark.parametrize(("encoder", "normalizes"), [("auto", False), ("mlp", True)])
 def test_packed_rows_and_flattened_numbers_give_the_same(encoder, normalizes):
-    spec = load_any_spec(register_own(WhereIsIt))
+    spec = load_spec(register_own(WhereIsIt))
     samples = [sampled(WhereIsIt.observation_space, seed) for seed in range(5)]
     packed = torch.from_numpy(np.stack([ObsRows(spec).row(each) for each in samples]))
     rows = [gymnasium.spaces.flatten(WhereIsIt.observation_space, each) for each in samples]
@@ -121,7 +120,7 @@ def test_packed_rows_and_flattened_numbers_give_the_same(encoder, normalizes):
 
 
 def test_a_network_of_the_users_gets_the_numbers(monkeypatch):
-    spec = load_any_spec(register_own(WhereIsIt))
+    spec = load_spec(register_own(WhereIsIt))
     encoder = own_encoder("image_envs:Pair", spec, 1)
     row = ObsRows(spec).row(sampled(WhereIsIt.observation_space))
     numbers = as_numbers(torch.from_numpy(row), obs_parts(spec))
@@ -131,7 +130,7 @@ def test_a_network_of_the_users_gets_the_numbers(monkeypatch):
 
 
 def test_rows_are_the_same_in_workers_and_episodes_end_with_theirs():
-    spec = load_any_spec(register_own(WhereIsIt))
+    spec = load_spec(register_own(WhereIsIt))
     taken = []
     for workers in (0, 2):
         envs = make_envs(replace(spec, plan=WorkerPlan(num_workers=workers)), 4, 1, TRAINING)
@@ -153,13 +152,13 @@ def test_a_number_that_is_none_beside_a_picture_is_refused():
         def show(self):
             return {"camera": CAMERA.sample(), "more": (np.array([0, np.nan, 0]), 1)}
 
-    envs = make_envs(load_any_spec(register_own(Bad)), 1, 1, TRAINING)
+    envs = make_envs(load_spec(register_own(Bad)), 1, 1, TRAINING)
     with closing(envs), pytest.raises(EnvError, match=r"observation\['more'\]\[0\] with NaN"):
         envs.reset(Transitions.of(envs.spec, 1).obs)
 
 
 def test_agents_with_pictures_may_have_action_masks():
-    spec = load_any_spec("pettingzoo:parallel_envs:make_masked_cameras")
+    spec = load_spec("pettingzoo:parallel_envs:make_masked_cameras")
     assert spec.mask_size == 3
     envs = make_envs(spec, 1, 1, TRAINING)
     out = Transitions.of(spec, 2)

@@ -116,8 +116,8 @@ def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_sessio
     assert told["b", f"b:{second.run.id}"]["env_steps"] == 100
     assert [one["machine"] for one in found].count(None) == 1
     head, *lines = operant("runs", "--host", "a").stdout.splitlines()
-    assert (head.split()[0], len(lines)) == ("run", 2)
-    assert any(re.match(f"a:{far.run.id} +running", line) for line in lines)
+    assert (head.split()[:3], len(lines)) == (["state", "run", "machine"], 2)
+    assert any(re.match(f"running +a:{far.run.id} +a ", line) for line in lines)
     # What is listed is what other commands take.
     assert operant_json("status", f"a:{far.run.id}")["metrics"]["loss"] == 0.5
 

@@ -16,7 +16,7 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.config.overlays import hardware_names, hardware_overrides
 from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.envs.names import LEARNED_ENV_NAMES, is_hosted
+from operant.trainer.envs.hosts import host_of
 from operant.trainer.experiment.traits import can_be_on_gpu
 from operant.trainer.jit import graphs
 
@@ -46,10 +46,10 @@ def shapes():
     """
     for preset in preset_names():
         env = tomllib.loads((PRESET_FOLDER / f"{preset}.toml").read_text())["env"]
-        if is_hosted(env) or env in LEARNED_ENV_NAMES:
+        if not host_of(env).is_own:
             continue
         config = load_config(preset)
-        if not can_be_on_gpu(config):
+        if not can_be_on_gpu(config.facts()):
             continue
         yield preset, lambda more, preset=preset: load_config(preset, more)
         for hardware in hardware_names():

@@ -12,7 +12,7 @@ import torch
 
 from operant.commands.bench.sides import random_actions
 from operant.trainer.collecting.fused import FusedCollector
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.envs.vector_on_gpu import CudaVectorEnv, Steps
 from operant.trainer.experiment.experiment import Experiment

@@ -322,8 +322,9 @@ def world_observe(state, env, obs):
 
 
 WORLD = EnvSpec(
-    "masked_world", 3, 1 + WORLD_ACTIONS, OurDiscrete(WORLD_ACTIONS), 10, world_reset, world_step,
-    world_observe, mask_size=WORLD_ACTIONS,
+    "masked_world", 1 + WORLD_ACTIONS, OurDiscrete(WORLD_ACTIONS), state_size=3,
+    max_episode_steps=10, reset=world_reset, step=world_step, observe=world_observe,
+    mask_size=WORLD_ACTIONS,
 )  # fmt: skip
 
 
@@ -345,6 +346,6 @@ def several_observe(state, env, obs):
 
 
 WORLD_OF_SEVERAL = EnvSpec(
-    "masked_world_of_several", 3, 5, OurMultiDiscrete((2, 2)), 10, world_reset, several_step,
-    several_observe, mask_size=4,
+    "masked_world_of_several", 5, OurMultiDiscrete((2, 2)), state_size=3, max_episode_steps=10,
+    reset=world_reset, step=several_step, observe=several_observe, mask_size=4,
 )  # fmt: skip

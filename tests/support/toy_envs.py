@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numpy import float32
 
+from operant.trainer.envs.hosts import Worlds
 from operant.trainer.envs.spec import EnvSpec
 from operant.trainer.spaces import Box, Discrete, MultiDiscrete
 
@@ -31,8 +32,9 @@ def point_observe(state, env, obs):
 
 
 POINT = EnvSpec(
-    "point", 2, 2, Box((-2.0, -0.5), (2.0, 1.5)), 20, point_reset, point_step, point_observe
-)
+    "point", 2, Box((-2.0, -0.5), (2.0, 1.5)), state_size=2, max_episode_steps=20,
+    reset=point_reset, step=point_step, observe=point_observe,
+)  # fmt: skip
 
 
 def switches_step(state, env, action):
@@ -43,8 +45,9 @@ def switches_step(state, env, action):
 
 
 SWITCHES = EnvSpec(
-    "switches", 2, 2, MultiDiscrete((3, 2)), 20, point_reset, switches_step, point_observe
-)
+    "switches", 2, MultiDiscrete((3, 2)), state_size=2, max_episode_steps=20,
+    reset=point_reset, step=switches_step, observe=point_observe,
+)  # fmt: skip
 
 
 # Two walkers on one track, who see each other. A field for each one's position, and one for whether
@@ -92,6 +95,22 @@ def walkers_observe(state, env, obs):
 
 
 WALK = EnvSpec(
-    "walkers", 4, 3, Discrete(2), 6, walkers_reset, walkers_step, walkers_observe,
-    num_agents=WALKERS,
+    "walkers", 3, Discrete(2), WALKERS, state_size=4, max_episode_steps=6,
+    reset=walkers_reset, step=walkers_step, observe=walkers_observe,
 )  # fmt: skip
+
+
+class Described(Worlds):
+    """A host that describes every environment of operant's own as `spec`."""
+
+    def __init__(self, spec):
+        self.spec = spec
+
+    def num_agents(self, settings):
+        return self.spec.num_agents
+
+    def shows_vectors(self, env):
+        return False
+
+    def describe(self, settings):
+        return self.spec

@@ -51,7 +51,7 @@ def make_history(columns: dict[str, np.ndarray], env_steps: np.ndarray | None = 
 
 
 def training_curves(num_rows: int) -> dict[str, np.ndarray]:
-    """What a run of PPO looks like; all of it is arithmetic, none of it chance."""
+    """Curves that resemble a run of PPO, without random numbers."""
     done = np.linspace(0.0, 0.6, num_rows)
     rows = np.arange(num_rows)
     ripple = 0.7 * np.sin(rows * 0.13) + 0.3 * np.sin(rows * 1.7)
@@ -200,5 +200,5 @@ def put_page(session: RunSession, data: bytes) -> Path:
 
 
 def texts(lines: list[list[tuple[str, str]]]) -> list[str]:
-    """What lines say, without their styles."""
+    """The texts of lines, without their styles."""
     return ["".join(text for text, _ in line) for line in lines]

@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from toy_envs import POINT, SWITCHES
+from toy_envs import POINT, SWITCHES, Described
 
 from operant.shared import MetricsReader, MetricsWriter
-from operant.trainer.config import train_config
 from operant.trainer.config.files import load_config
 from operant.trainer.config.from_values import make_config
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.config.train_config import TrainConfig
-from operant.trainer.envs import load_spec
-from operant.trainer.experiment import build, build_on_gpu, untrained
+from operant.trainer.envs import hosts
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.experiment import teachers as experiment_teachers
+from operant.trainer.experiment.build import device_experiment, processor_experiment
 from operant.trainer.experiment.experiment import Experiment
-from operant.trainer.experiment.plan import ANY_MACHINE, plan
+from operant.trainer.experiment.plan import plan
+from operant.trainer.experiment.traits import ANY_MACHINE
 from operant.trainer.machine.threads import Threads
 from operant.trainer.running import loop
 
@@ -35,7 +36,9 @@ SMALL = {
 def small_config(*overrides: str) -> TrainConfig:
     """Six iterations of 128 env steps of CartPole, with `overrides`."""
     config = make_config(SMALL, overrides)
-    plan(config, ANY_MACHINE)  # which raises ConfigError for what no machine can run
+    plan(
+        config, hosts.describe(config), ANY_MACHINE
+    )  # which raises ConfigError for what no machine can run
     return config
 
 
@@ -58,10 +61,7 @@ POLICIES = {
 def any_distribution(request, monkeypatch) -> str:
     """Experiments have actions for this distribution; returns the override that chooses it."""
     spec, name = POLICIES[request.param]
-    for module in (train_config, untrained):
-        monkeypatch.setattr(module, "spec_of", lambda _: spec)
-    for module in (build, build_on_gpu):
-        monkeypatch.setattr(module, "env_spec_of", lambda _: spec)
+    monkeypatch.setattr(hosts, "HOSTS", (Described(spec), *hosts.HOSTS))
     return f"policy.distribution={name}"
 
 
@@ -70,7 +70,7 @@ def teach(monkeypatch) -> Callable[..., None]:
     """Runs learn from these teachers, whatever they are called."""
 
     def teach(*teachers):
-        def teachers_of(config):
+        def teachers_of(config, spec):
             return teachers if config.table("kickstart").teachers else ()
 
         monkeypatch.setattr(experiment_teachers, "teachers_of", teachers_of)
@@ -87,7 +87,7 @@ def make_experiment() -> Iterator[Callable[..., Experiment]]:
         small = small_config(*overrides)
         threads = Threads(small.num_threads)
         all_threads.append(threads)
-        return build.processor_experiment(small, threads)
+        return processor_experiment(small, threads)
 
     yield make
     for threads in all_threads:
@@ -100,7 +100,7 @@ def make_cuda_experiment() -> Callable[..., Experiment]:
     torch.set_num_threads(1)  # more only wait for each other over work this small
 
     def make(*overrides: str) -> Experiment:
-        return build.device_experiment(small_config(*overrides), torch.device("cpu"))
+        return device_experiment(small_config(*overrides), torch.device("cpu"))
 
     return make
 
@@ -118,6 +118,6 @@ def on_the_device(monkeypatch) -> None:
     """`train` as with a GPU; the processor stands in for it."""
 
     def make(config: TrainConfig, *_: object) -> Experiment:
-        return build.device_experiment(config, torch.device("cpu"))
+        return device_experiment(config, torch.device("cpu"))
 
     monkeypatch.setattr(loop, "make_experiment", make)

@@ -14,17 +14,13 @@ import numpy as np
 
 from ...shared.errors import ConfigError
 from ...shared.runs.setting_sources import YOU, YOUR_FILE, Sources, defaults_of, is_default
-from ..envs import num_agents_of, shows_atari, spec_of
-from ..envs.names import (
-    ALL_ENV_NAMES,
-    LEARNED_ENV_NAMES,
-    is_hosted,
-    own_version,
-)
+from ..envs.hosts import find_host
+from ..envs.names import ALL_ENV_NAMES, own_version
 from ..envs.spaces import MUJOCO, full_name, is_id
-from ..spaces import Box, obs_type
+from ..spaces import Box
 from ..spaces.encoders import IMAGE_ENCODERS, PARTS
 from .defaults import NEUTRAL, neutral_settings
+from .env_tables import env_sections
 from .flat_keys import flat_keys
 from .from_values import changed, make_config, model_for, parse_override, set_value, unset_value
 from .overlays import hardware_overrides, overlay_overrides, split_overlays
@@ -35,7 +31,6 @@ from .train_config import (
     DEFAULT_ENV,
     TrainConfig,
     algorithm_sections,
-    env_sections,
     nearest_env,
 )
 
@@ -85,7 +80,7 @@ def resolve(
         config, asked = _with_overlays(
             values, overlays, [*sizes, *overrides], keeps_ignored=is_file
         )
-    if overlays and num_agents_of(config) == 1:
+    if overlays and config.num_agents == 1:
         raise ConfigError(
             f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
         )
@@ -135,7 +130,7 @@ def read_source(source: str) -> dict[str, Any]:
 
 def is_env_name(source: str) -> bool:
     """Whether a source of settings is an environment, not a preset or a file."""
-    return source in ALL_ENV_NAMES or (is_hosted(source) and not source.endswith(".toml"))
+    return find_host(source) is not None and not source.endswith(".toml")
 
 
 @cache
@@ -222,32 +217,30 @@ def _neutral_settings(
     Raises ConfigError.
     """
     env, algorithm = values["env"], values["algorithm"]
-    if env not in ALL_ENV_NAMES and not is_hosted(str(env)):
-        return values
-    table = base_algorithm(str(algorithm))
-    if table not in NEUTRAL or env in LEARNED_ENV_NAMES:
+    host = find_host(str(env))
+    table = base_algorithm(str(algorithm)) if host else ""
+    if host is None or table not in NEUTRAL or host.name == "tinyphysics":
         return values
     known = model_for(values).model_fields
     asked = dict(map(parse_override, [*overlay_overrides(overlays, known), *overrides]))
-    is_fast = not is_hosted(env)
     if env == "marine_nav" and algorithm_sections()[table].action_kinds == ("Discrete",):
         values = {"marine_nav": {"actions": "discrete"}, **values}
-    if shows_atari(env):
-        values = {"preprocessing": {"protocol": "deepmind"}, **values}
+    values = {**host.first_values(env), **values}
 
     def filled(**found: Any) -> dict[str, Any]:
         filled = copy.deepcopy(values)
-        for key, value in neutral_settings(table, asked, is_fast=is_fast, **found).items():
+        for key, value in neutral_settings(table, asked, is_fast=host.is_own, **found).items():
             set_value(filled, key, value)
         return filled
 
     config, _ = _with_overlays(filled(), overlays, overrides)
-    spec = spec_of(config)
+    facts = config.facts()
+    spec = facts.spec
     return filled(
         is_continuous=isinstance(spec.actions, Box),
-        is_image=config.encoder in IMAGE_ENCODERS,
-        scales_itself=config.encoder == PARTS,
-        obs_bytes=spec.obs_size * np.dtype(obs_type(spec)).itemsize,
+        is_image=facts.encoder in IMAGE_ENCODERS,
+        scales_itself=facts.encoder == PARTS,
+        obs_bytes=spec.obs_size * np.dtype(spec.obs_type).itemsize,
     )
 
 

@@ -13,17 +13,11 @@ from pydantic_core import ErrorDetails
 from ...shared.errors import CheckpointError, ConfigError, nearest
 from ...shared.text.harmless import one_line
 from ...shared.text.typed_numbers import typed_number
-from ..envs import look_again
-from ..envs.names import (
-    CONFIGURED_ENV_NAMES,
-    FOREIGN_ENV_NAMES,
-    GYMNASIUM_PREFIX,
-    LEARNED_ENV_NAMES,
-    MINATAR_ENV_NAMES,
-)
+from ..envs.hosts import describe_again
 from ..envs.spaces import full_name
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
+from .env_tables import env_table
 from .known_elsewhere import known_elsewhere
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -31,7 +25,6 @@ from .train_config import (
     TrainConfig,
     algorithm_sections,
     config_model,
-    env_sections,
     owners_of_sections,
     shared_tables,
 )
@@ -45,7 +38,7 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
 
     Raises ConfigError, from an IgnoredSettingError where a value would have no effect.
     """
-    look_again()
+    describe_again()
     asked = changed(values, overrides)
     try:
         return model_for(asked).model_validate(asked)
@@ -144,10 +137,7 @@ def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
 def foreign_section(name: str) -> type[Section]:
     """The model of a table that not all runs have."""
     sections: dict[str, type[Section]] = {**algorithm_sections(), **shared_tables()}
-    configured = (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES)
-    for env in (*configured, MINATAR_ENV_NAMES[0], GYMNASIUM_PREFIX):
-        sections |= env_sections(env)
-    return sections[name]
+    return sections[name] if name in sections else env_table(name)
 
 
 def _fields(model: type[Section], prefix: str) -> Iterator[tuple[str, str, str]]:

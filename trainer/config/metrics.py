@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 from ...shared import Metric
 from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
 from ..machine.stopwatch import ALL_REDUCE, OTHER, PHASES
 from ..settings.section import AlgorithmSection, Section
-
-if TYPE_CHECKING:
-    from .train_config import TrainConfig
 
 GRAD_NORM = "optimizer/grad_norm"
 MAX_PUBLISHED_RANKS = 256  # of more ranks the first are published
@@ -59,14 +55,16 @@ def rank_metrics(world_size: int) -> tuple[Metric, ...]:
     )  # fmt: skip
 
 
-def metrics_of(config: TrainConfig) -> tuple[Metric, ...]:
-    """What a run publishes: what all do, and what its algorithm and its environment add."""
-    values = [getattr(config, name) for name in type(config).model_fields]
-    sections = [v for v in values if isinstance(v, Section) and not isinstance(v, AlgorithmSection)]
-    of_sections = (getattr(section, "metrics", ()) for section in sections)
+def metrics_of(config: Section) -> tuple[Metric, ...]:
+    """The metrics that a run publishes: those of all runs, and what the tables of its algorithm and
+    its environment add.
+    """
+    tables = [getattr(config, name) for name in type(config).model_fields]
+    of_algorithm = [table for table in tables if isinstance(table, AlgorithmSection)]
+    others = [table for table in tables if isinstance(table, Section) and table not in of_algorithm]
     return (
         *EPISODE_METRICS,
-        *config.algorithm_section.metrics,
+        *itertools.chain(*(table.metrics for table in of_algorithm)),
         *PROGRESS_METRICS,
-        *itertools.chain(*of_sections),
+        *itertools.chain(*(getattr(table, "metrics", ()) for table in others)),
     )

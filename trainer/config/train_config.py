@@ -6,36 +6,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, create_model, field_validator, model_validator
 
 from ...shared.errors import nearest
 from ...shared.runs.alert_rule import parse_rule
-from ..envs import num_agents_of, spec_of
-from ..envs.names import (
-    ALL_ENV_NAMES,
-    CONFIGURED_ENV_NAMES,
-    ENVPOOL_PREFIX,
-    FOREIGN_ENV_NAMES,
-    GYMNASIUM_PREFIX,
-    HOSTED_PREFIXES,
-    IMAGE_ENV_NAMES,
-    LEARNED_ENV_NAMES,
-    MINATAR_ENV_NAMES,
-    NATIVE_PREFIX,
-    PETTINGZOO_PREFIX,
-    is_hosted,
-)
+from ..envs.hosts import AnySpec, describe, find_host, host_of
+from ..envs.names import ALL_ENV_NAMES, GYMNASIUM_PREFIX
+from ..settings.facts import Facts
 from ..settings.own_code import is_own
 from ..settings.policy import PolicyConfig
-from ..settings.section import AlgorithmSection, EnvSection, IgnoredSettingError, Section
-from ..spaces import obs_type
-from ..spaces.encoders import AUTO, ENVIRONMENT, MLP, PARTS, chosen_encoder
+from ..settings.section import AlgorithmSection, CheckedSection, IgnoredSettingError, Section
+from ..spaces import ActionSpec
+from ..spaces.encoders import ENVIRONMENT, MLP, PARTS
+from .env_tables import ENV_TABLES, env_sections
 from .known_elsewhere import algorithm_elsewhere
 from .metrics import MAX_PUBLISHED_RANKS, metrics_of, rank_metrics
 from .own_algorithms import base_algorithm, section_of
+from .sections import ALGORITHMS
 from .tables import (
     NO_BEST,
     CheckpointConfig,
@@ -49,9 +39,6 @@ from .tables import (
     TraceConfig,
     WeightsConfig,
 )
-
-if TYPE_CHECKING:
-    from ..spaces import ActionSpec
 
 DEFAULT_ENV, DEFAULT_ALGORITHM = "cart_pole", "ppo"
 
@@ -94,8 +81,7 @@ class TrainConfig(Section):
     )
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
-        description="the learning algorithm; on-policy: ppo or pqn; off-policy: dqn, c51, "
-        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc, crossq or ac_iqn; or module:Class of your own",
+        description=f"the learning algorithm: {', '.join(ALGORITHMS)}, or module:Class of your own",
     )
     seed: int = Field(1, ge=0, lt=2**32, description="of all random numbers; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -150,26 +136,19 @@ class TrainConfig(Section):
     episodes: EpisodesConfig = EpisodesConfig()
 
     @property
-    def rollout_size(self) -> int:
-        """Env steps of one iteration: every agent's count."""
-        return self.num_rows * self.rollout_steps
+    def num_agents(self) -> int:
+        """The number of agents in each environment. Raises ConfigError."""
+        return host_of(self.env).num_agents(self)
 
     @property
     def num_rows(self) -> int:
-        """Environments, or their agents where each has several: rows of a rollout."""
-        return self.num_envs * num_agents_of(self)
+        """The rows of a rollout: one for each agent of each environment."""
+        return self.num_envs * self.num_agents
 
     @property
-    def rows_in_words(self) -> str:
-        """`64 environments`, with agents `64 environments x 6 agents`."""
-        num_agents = num_agents_of(self)
-        agents = f" x {num_agents} agents" if num_agents > 1 else ""
-        return f"{self.num_envs} environments{agents}"
-
-    @property
-    def rollout_in_words(self) -> str:
-        """What `rollout_size` is made of."""
-        return f"{self.rows_in_words} x {self.rollout_steps} steps"
+    def rollout_size(self) -> int:
+        """Env steps of one iteration: every agent's count."""
+        return self.num_rows * self.rollout_steps
 
     @property
     def num_iterations(self) -> int:
@@ -193,25 +172,42 @@ class TrainConfig(Section):
         return base_algorithm(self.algorithm)
 
     @property
-    def env_section(self) -> Any:
-        """The table of the run's environment, where that has one of its name."""
-        return getattr(self, self.env, None)
-
-    @property
     def learns_from_replay(self) -> bool:
         return "replay" in self.algorithm_section.tables
 
-    @property
-    def encoder(self) -> str:
-        """`policy.encoder`, or what `auto` chooses for the environment. Raises ConfigError for one
-        that cannot read its observations.
+    def facts(self, spec: AnySpec | None = None) -> Facts:
+        """The facts that tables are checked against and plans are made by; `spec` describes the
+        environment, which is looked at when it is needed by default. Raises ConfigError.
         """
-        wanted, env = self.policy.encoder, self.env
-        # All other environments show vectors: no need to import them.
-        has_shape = env in (*CONFIGURED_ENV_NAMES, *IMAGE_ENV_NAMES) or is_hosted(env)
-        if not has_shape and wanted in (AUTO, MLP):
-            return MLP
-        return chosen_encoder(wanted, spec_of(self), self.learns_from_replay)
+        host, section = host_of(self.env), self.algorithm_section
+        names = (*section.tables, *host.tables_of(self.env))
+        return Facts(
+            env=self.env,
+            host=host.name,
+            is_own=host.is_own,
+            shows_vectors=host.shows_vectors(self.env),
+            algorithm=self.algorithm,
+            algorithm_table=self.base_algorithm,
+            learns_from_replay=self.learns_from_replay,
+            device=self.device,
+            num_threads=self.num_threads,
+            rollout=self.rollout,
+            overlap=self.overlap,
+            compile=self.compile,
+            num_envs=self.num_envs,
+            num_agents=self.num_agents,
+            num_rows=self.num_rows,
+            rollout_steps=self.rollout_steps,
+            rollout_size=self.rollout_size,
+            num_iterations=self.num_iterations,
+            num_scheduled_iterations=self.num_scheduled_iterations,
+            evaluation_episodes=self.evaluation.num_episodes,
+            normalizes_obs=self.normalization.obs,
+            policy=self.policy,
+            section=section,
+            tables={name: self.table(name) for name in names},
+            describe=lambda: describe(self) if spec is None else spec,
+        )
 
     def table(self, name: str) -> Any:
         """The table `name`, one that the run's algorithm or environment brings."""
@@ -220,7 +216,7 @@ class TrainConfig(Section):
     @field_validator("env")
     @classmethod
     def _env_exists(cls, env: str) -> str:
-        if env not in ALL_ENV_NAMES and not is_hosted(env):
+        if find_host(env) is None:
             raise ValueError(no_such_env(env))
         return env
 
@@ -252,97 +248,68 @@ class CheckedConfig(TrainConfig):
     """Checks that the tables of a run fit together."""
 
     @model_validator(mode="after")
-    def _actions_suit(self) -> Self:
-        is_foreign = is_hosted(self.env)
-        if is_foreign or len(self.algorithm_section.action_kinds) < len(KINDS):
-            self._check_that_algorithm_can_act(spec_of(self).actions)
-        return self
-
-    @model_validator(mode="after")
-    def _encoder_reads_the_observations(self) -> Self:
-        encoder = self.encoder
-        if self.normalization.obs and encoder == PARTS:
-            raise ValueError(
-                "normalization.obs = true: observations have images, which their encoders scale; "
-                "use false"
-            )
-        scales = self.normalization.obs and encoder not in (MLP, ENVIRONMENT)
-        if scales and obs_type(spec_of(self)) is np.uint8:
-            raise ValueError(
-                f"normalization.obs = true: the encoder {encoder} scales bytes itself; use false"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _sections_fit(self) -> Self:
-        for name in type(self).model_fields:
-            section = getattr(self, name)
-            if isinstance(section, AlgorithmSection | EnvSection):
-                section.check(self)
-        return self
-
-    @model_validator(mode="after")
-    def _nothing_is_ignored(self) -> Self:
-        for key, reason in self._ignored_keys():
-            *tables, name = key.split(".")
-            section: Section = self
-            for table in tables:
-                section = getattr(section, table)
-            value = getattr(section, name)
-            if value != type(section).model_fields[name].default:
-                raise IgnoredSettingError(key, value, reason)
-        if self.episodes.is_on and self.env.startswith(
-            (PETTINGZOO_PREFIX, NATIVE_PREFIX, ENVPOOL_PREFIX)
-        ):
+    def _tables_fit(self) -> Self:
+        facts = self.facts()
+        _check_actions(facts, self.algorithm_section)
+        _check_scales(facts)
+        sections = [getattr(self, name) for name in type(self).model_fields]
+        sections = [section for section in sections if isinstance(section, CheckedSection)]
+        for section in sections:
+            section.check(facts)
+        for ignored in (*(s.ignored_keys(facts) for s in sections), self._ignored_keys(facts)):
+            for key, reason in ignored:
+                self._check_default(key, reason)
+        if self.episodes.is_on and not host_of(self.env).is_drawn:
             raise ValueError(f"[episodes]: nothing is known of how to draw {self.env}")
+        self._check_metrics()
+        self._check_distribution(facts)
         return self
 
-    @model_validator(mode="after")
-    def _alerts_are_of_metrics_that_there_are(self) -> Self:
-        if self.recorder.alerts:
-            metrics = (*metrics_of(self), *rank_metrics(MAX_PUBLISHED_RANKS))
-            names = [metric.name for metric in metrics]
-            for rule in map(parse_rule, self.recorder.alerts):
-                if rule.metric_of(names) is None:
-                    hint = nearest(rule.metric, names)
-                    raise ValueError(
-                        f"alert rule '{rule.text}': the run has no metric '{rule.metric}'{hint}"
-                    )
-        return self
+    def _check_default(self, key: str, reason: str) -> None:
+        """Raises IgnoredSettingError where `key`, which has no effect, has another value."""
+        *tables, name = key.split(".")
+        section: Section = self
+        for table in tables:
+            section = getattr(section, table)
+        value = getattr(section, name)
+        if value != type(section).model_fields[name].default:
+            raise IgnoredSettingError(key, value, reason)
 
-    @model_validator(mode="after")
-    def _the_best_checkpoint_is_by_a_metric(self) -> Self:
+    def _check_metrics(self) -> None:
+        """Raises ValueError where an alert or the best checkpoint goes by an unknown metric."""
         known, best = [metric.name for metric in metrics_of(self)], self.checkpoint.best
+        names = (*known, *(metric.name for metric in rank_metrics(MAX_PUBLISHED_RANKS)))
+        for rule in map(parse_rule, self.recorder.alerts):
+            if rule.metric_of(names) is None:
+                raise ValueError(
+                    f"alert rule '{rule.text}': the run has no metric '{rule.metric}'"
+                    f"{nearest(rule.metric, names)}"
+                )
         if best not in (NO_BEST, *known) and not best.startswith("evaluation/"):
             hint = nearest(best, known)
             raise ValueError(f"checkpoint.best = {best}: the run has no such metric{hint}")
-        return self
 
-    @model_validator(mode="after")
-    def _distribution_suits_the_actions(self) -> Self:
+    def _check_distribution(self, facts: Facts) -> None:
+        """Raises ValueError for a distribution that does not suit the actions."""
         log_std = self.policy.initial_log_std
-        is_told = log_std != PolicyConfig().initial_log_std
-        if self.policy.distribution == "auto" and not is_told:
-            return self
+        is_given = log_std != PolicyConfig().initial_log_std
+        if self.policy.distribution == "auto" and not is_given:
+            return
         from ..policies.distributions import make_distribution  # torch takes a second to import
 
-        distribution = make_distribution(spec_of(self).actions, self.policy.distribution)
-        if is_told and not distribution.num_log_stds:
+        distribution = make_distribution(facts.spec.actions, self.policy.distribution)
+        if is_given and not distribution.num_log_stds:
             raise ValueError(
                 f"policy.initial_log_std = {log_std} is for gaussians, and the actions of "
                 f"{self.env} are drawn from another distribution"
             )
-        return self
 
-    def _ignored_keys(self) -> Iterator[tuple[str, str]]:
-        """Whole keys that have no effect beside the run's other settings, each with the reason:
-        they must keep their defaults.
-        """
-        yield from self.algorithm_section.ignored_keys(self)
+    def _ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        """Whole keys of shared tables that have no effect in this run, each with the reason."""
         if not self.policy.memory.is_on:
             yield "policy.memory.size", NO_MEMORY
             yield "policy.memory.horizon", NO_MEMORY
-        if not (self.policy.hidden_sizes or self.encoder == ENVIRONMENT):
+        if not (self.policy.hidden_sizes or facts.encoder == ENVIRONMENT):
             yield "policy.activation", "there is no hidden layer, policy.hidden_sizes = []"
         if not self.episodes.is_on:
             for key in ("keep", "max_steps"):
@@ -355,15 +322,34 @@ class CheckedConfig(TrainConfig):
         if not self.recorder.on:
             yield "recorder.wait_s", "no recorder is waited for, recorder.on = false"
 
-    def _check_that_algorithm_can_act(self, actions: ActionSpec) -> None:
-        if not self.algorithm_section.can_act(actions):
-            others = [
-                n for n, section in algorithm_sections().items() if section().can_act(actions)
-            ]
-            raise ValueError(
-                f"{self.algorithm} needs {in_words(*self.algorithm_section.action_kinds)} actions; "
-                f"{self.env} has {in_words(type(actions).__name__)} ones: {', '.join(others)}"
-            )
+
+def _check_actions(facts: Facts, section: AlgorithmSection) -> None:
+    """Raises ValueError where the algorithm cannot choose the environment's actions."""
+    if facts.is_own and len(section.action_kinds) == len(KINDS):
+        return
+    actions: ActionSpec = facts.spec.actions
+    if not section.can_act(actions):
+        others = [name for name, other in algorithm_sections().items() if other().can_act(actions)]
+        raise ValueError(
+            f"{facts.algorithm} needs {in_words(*section.action_kinds)} actions; "
+            f"{facts.env} has {in_words(type(actions).__name__)} ones: {', '.join(others)}"
+        )
+
+
+def _check_scales(facts: Facts) -> None:
+    """Raises ValueError where observations would be scaled twice."""
+    encoder = facts.encoder  # also where nothing is scaled: it raises ConfigError
+    if not facts.normalizes_obs or encoder in (MLP, ENVIRONMENT):
+        return
+    if encoder == PARTS:
+        raise ValueError(
+            "normalization.obs = true: observations have images, which their encoders scale; "
+            "use false"
+        )
+    if facts.spec.obs_type is np.uint8:
+        raise ValueError(
+            f"normalization.obs = true: the encoder {encoder} scales bytes itself; use false"
+        )
 
 
 @cache
@@ -387,49 +373,12 @@ def _description(key: str) -> str | None:
 
 def algorithm_sections() -> Mapping[str, type[AlgorithmSection]]:
     """The tables of all algorithms, by name."""
-    from .sections import ALGORITHM_SECTIONS  # which are made of `section.py`
-
-    return ALGORITHM_SECTIONS
+    return {name: entry.section for name, entry in ALGORITHMS.items()}
 
 
 def shared_tables() -> dict[str, type[Section]]:
     """Tables that several algorithms have and others not, by name."""
     return {name: table for s in algorithm_sections().values() for name, table in s.tables.items()}
-
-
-def env_sections(env: str) -> dict[str, type[Section]]:
-    """The tables of an environment, by name."""
-    if is_hosted(env):
-        from ..envs.gymnasium_section import GymnasiumConfig
-        from ..envs.preprocessing.section import PreprocessingConfig
-        from ..envs.workers.section import WorkersConfig
-
-        workers: dict[str, type[Section]] = {"workers": WorkersConfig}
-        frames: dict[str, type[Section]] = {"preprocessing": PreprocessingConfig}
-        if env == "mettagrid":
-            from ..envs.mettagrid.section import MettaGridConfig
-
-            return {"mettagrid": MettaGridConfig, **workers}
-        if env.startswith(GYMNASIUM_PREFIX):
-            return {"gymnasium": GymnasiumConfig, **frames, **workers}
-        return {**frames, **workers} if env.startswith(ENVPOOL_PREFIX) else workers
-    if env in LEARNED_ENV_NAMES:
-        from ..envs.tinyphysics.sections import CloningConfig, TinyPhysicsConfig
-
-        return {"tinyphysics": TinyPhysicsConfig, "cloning": CloningConfig}
-    if env in MINATAR_ENV_NAMES:
-        from ..envs.minatar.section import MinAtarConfig
-
-        return {"minatar": MinAtarConfig}
-    if env == "grid":
-        from ..envs.grid.section import GridConfig
-
-        return {"grid": GridConfig}
-    if env == "marine_nav":
-        from ..envs.marine_nav.section import MarineNavConfig
-
-        return {"marine_nav": MarineNavConfig}
-    return {}
 
 
 def owners_of_sections() -> dict[str, tuple[str, str]]:
@@ -438,16 +387,7 @@ def owners_of_sections() -> dict[str, tuple[str, str]]:
     for name in shared_tables():
         users = [algorithm for algorithm, s in algorithm_sections().items() if name in s.tables]
         owners[name] = ("algorithm", ", ".join(users))
-    for env in (*CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES):
-        owners |= dict.fromkeys(env_sections(env), ("env", env))
-    owners["minatar"] = ("env", ", ".join(MINATAR_ENV_NAMES))
-    for prefix in HOSTED_PREFIXES[::-1]:
-        names = ", ".join((*(f"{other}..." for other in HOSTED_PREFIXES), *FOREIGN_ENV_NAMES))
-        owners |= dict.fromkeys(env_sections(prefix), ("env", names))
-    for env in FOREIGN_ENV_NAMES:
-        owners[env] = ("env", env)
-    owners["gymnasium"] = ("env", f"{GYMNASIUM_PREFIX}ID")
-    owners["preprocessing"] = ("env", f"{GYMNASIUM_PREFIX}ID, {ENVPOOL_PREFIX}ID")
+    owners |= {name: ("env", table.envs) for name, table in ENV_TABLES.items()}
     return owners
 
 

@@ -22,7 +22,7 @@ class Share(NamedTuple):
 def shares_of(config: TrainConfig, split: str, world_size: int) -> list[Share]:
     """The environments of each rank. Raises ConfigError."""
     # Episodes along one route are compared, so they stay in one rank.
-    envs_per_route = int(getattr(config.env_section, "rollouts_per_route", 1))
+    envs_per_route = int(getattr(getattr(config, config.env, None), "rollouts_per_route", 1))
     return shares(split, config.num_envs, world_size, envs_per_route)
 
 

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from ..spaces import ActionSpec, Box, Discrete
-from . import load_spec
+from .hosts import load_spec
 from .spec import EnvSpec
 from .vector import Transitions, VectorEnv
 
@@ -30,7 +30,9 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
 
         Raises ValueError where environments have several agents.
         """
-        self.operant_spec: EnvSpec = load_spec(name)
+        spec = load_spec(name)
+        assert isinstance(spec, EnvSpec)
+        self.operant_spec = spec
         if self.operant_spec.num_agents > 1:
             raise ValueError(
                 f"{name} has {self.operant_spec.num_agents} agents an environment, and those of "

@@ -8,71 +8,56 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...shared.install_command import install_command
-from ..spaces import choices_of, mask_size
+from ..settings.facts import Facts
+from ..spaces import choices_of
 from ..spaces.encoders import MLP
-from . import host_of, preprocessing_of, spec_of
+from .hosts import host_of
 from .masks import UNUSED_METHODS, MaskedSpace, unused_in_info, unused_key, unused_masks
 from .mujoco.tasks import TASKS
-from .names import GYMNASIUM_PREFIX, PETTINGZOO_PREFIX
+from .names import GYMNASIUM_PREFIX
 from .spaces import import_gymnasium
-
-if TYPE_CHECKING:
-    from ..config import TrainConfig
 
 MIN_IMAGE_SIDE = 8  # pixels; smaller arrays are taken for boards or grids
 
 
-def env_warnings(config: TrainConfig) -> list[str]:
+def env_warnings(facts: Facts, seed: int) -> list[str]:
     """A line for each part of the environment that the run does not handle as its authors meant,
     with what to do about it. Makes and resets one copy of the environment, also where workers
     step it; what fails here is left to the run.
     """
-    with contextlib.suppress(Exception), contextlib.closing(_copy_of(config)) as env:
-        spec, info = spec_of(config), env.reset(seed=config.seed)[1]
+    host = host_of(facts.env)
+    with contextlib.suppress(Exception), contextlib.closing(host.make_one(facts.spec)) as env:
+        spec, info = facts.spec, env.reset(seed=seed)[1]
         space = env.observation_space
-        if config.env.startswith(PETTINGZOO_PREFIX):
+        if hasattr(env, "possible_agents"):
             agent = env.possible_agents[0]
             space, info = space(agent), info.get(agent)
         space = MaskedSpace(import_gymnasium(), space, spec.actions).space
         # Encoders of images, and networks of the user's, get scaled numbers in their shape.
-        of_obs = _of_observations(space, config.normalization.obs) if config.encoder == MLP else ()
+        of_obs = _of_observations(space, facts.normalizes_obs) if facts.encoder == MLP else ()
         num_choices = sum(choices_of(spec.actions))
-        of_masks = () if mask_size(spec) else _of_masks(env, space, info, num_choices)
-        found = (*of_obs, *of_masks, *_of_stepping(config))
+        of_masks = () if spec.mask_size else _of_masks(env, space, info, num_choices)
+        found = (*of_obs, *of_masks, *_of_stepping(facts))
         return list(dict.fromkeys(found))  # several parts may have the same
     return []
 
 
-def _of_stepping(config: TrainConfig) -> Iterator[str]:
-    env_id = config.env.removeprefix(GYMNASIUM_PREFIX)
-    if env_id not in TASKS or config.table("gymnasium").vectorization != "auto":
+def _of_stepping(facts: Facts) -> Iterator[str]:
+    env_id = facts.env.removeprefix(GYMNASIUM_PREFIX)
+    if env_id not in TASKS or facts.tables["gymnasium"].vectorization != "auto":
         return
-    if host_of(config) != "mjbatch":
+    if facts.spec.stepped_by != "mjbatch":
         from .mujoco.host import can_host  # imports PyTorch
 
         why = install_command("mujoco")
         if can_host(env_id):
             why = "leave [workers] and [preprocessing] at their defaults"
         yield f"{env_id} is stepped without mjbatch, which would be faster: {why}"
-
-
-def _copy_of(config: TrainConfig) -> Any:
-    """One environment. Raises LookupError where operant knows all of it."""
-    name = config.env.partition(":")[2]
-    if config.env.startswith(PETTINGZOO_PREFIX):
-        from .workers import pettingzoo_batch
-
-        return pettingzoo_batch.maker(name)()
-    if config.env.startswith(GYMNASIUM_PREFIX):
-        from .workers import gymnasium_batch
-
-        return gymnasium_batch.maker(name, preprocessing=preprocessing_of(config))()
-    raise LookupError(config.env)
 
 
 def _of_observations(space: Any, is_scaled: bool) -> Iterator[str]:

@@ -6,7 +6,6 @@ Source: https://farama.org/Vector-Autoreset-Mode.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
 from ..machine.values import State
 from ..settings.importing import import_from_here
-from ..spaces import ANY_NUMBERS, ActionSpec, ObsType
-from ..spaces.encoders import Part
 from .checking import (
     FLAGS,
     WRONG_VALUES,
@@ -33,32 +30,17 @@ from .masks import MASK_KEYS, MaskedSpace, MaskError, mask_method, unused_in_inf
 from .names import GYMNASIUM_PREFIX as PREFIX
 from .space_rows import env_action
 from .spaces import action_spec, first_line, import_gymnasium, seen_in, with_mask
+from .spec import HostedSpec
 from .vector import Transitions
 from .workers.hosted import first_seed
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class GymnasiumSpec:
-    """What a policy needs to know of the Gymnasium environment `name`, many of which are stepped at
-    once by its own vector version.
+def describe(name: str) -> HostedSpec:
+    """Make one copy of the environment with its own vector version, and describe it. Raises
+    ConfigError when it cannot be trained on.
     """
-
-    name: str
-    obs_size: int
-    actions: ActionSpec
-    obs_type: ObsType = np.float32
-    obs_shape: tuple[int, ...] = ()
-    obs_range: tuple[float, float] = ANY_NUMBERS
-    obs_parts: tuple[Part, ...] = ()
-    mask_size: int = 0  # of these, the last of `obs_size` columns
-    obs_space: Any = field(default=None, compare=False)
-    action_space: Any = field(default=None, compare=False)
-
-
-def load_gymnasium_spec(name: str) -> GymnasiumSpec:
-    """Look at one copy of the environment. Raises ConfigError when it cannot be trained on."""
     gymnasium = import_gymnasium(name)
     try:
         if ":" in name:
@@ -73,15 +55,18 @@ def load_gymnasium_spec(name: str) -> GymnasiumSpec:
     actions = action_spec(gymnasium, f"{PREFIX}{name}", envs.single_action_space)
     masked = MaskedSpace(gymnasium, envs.single_observation_space, actions, wrong)
     masks = masked.size(mask_method(envs), lambda: [envs.reset()[1]])
-    spaces = {"obs_space": masked.space, "action_space": envs.single_action_space}
+    action_space = envs.single_action_space
     envs.close()
     if not isinstance(masked.space, gymnasium.spaces.Box):
         raise ConfigError(f"{wrong}: observations must be a Box, and are {masked.space}")
     seen = with_mask(seen_in(gymnasium, wrong, masked.space), masks)
-    return GymnasiumSpec(name, actions=actions, **spaces, **seen)
+    return HostedSpec(
+        name, actions=actions, host="gymnasium", stepped_by="gymnasium",
+        obs_space=masked.space, action_space=action_space, **seen,
+    )  # fmt: skip
 
 
-def make_gymnasium_envs(spec: GymnasiumSpec, num_envs: int) -> Any:
+def make_gymnasium_envs(spec: HostedSpec, num_envs: int) -> Any:
     """A Gymnasium `VectorEnv`, the environment's own."""
     gymnasium = import_gymnasium(spec.name)
     return gymnasium.make_vec(spec.name, num_envs, vectorization_mode="vector_entry_point")
@@ -98,7 +83,7 @@ class GymnasiumEnvs:
 
     def __init__(
         self,
-        spec: GymnasiumSpec,
+        spec: HostedSpec,
         num_envs: int,
         seed: int,
         stream: int,

@@ -1,4 +1,4 @@
-"""What environments are called, and where each comes from."""
+"""The names of environments, and the prefixes of those of other libraries."""
 
 from __future__ import annotations
 
@@ -14,24 +14,19 @@ MINATAR_ENV_NAMES = (  # which share the table [minatar]
     "minatar_seaquest",
     "minatar_space_invaders",
 )
-IMAGE_ENV_NAMES = (*MINATAR_ENV_NAMES, "image_recall")
-LEARNED_ENV_NAMES = ("tinyphysics",)  # whose steps are calls of a model
+CONFIGURED_ENV_NAMES = ("grid", "marine_nav")  # each with a table of its name
 GYMNASIUM_PREFIX = "gymnasium:"
 PETTINGZOO_PREFIX = "pettingzoo:"
 NATIVE_PREFIX = "native:"
 ENVPOOL_PREFIX = "envpool:"
-# Of other libraries.
-HOSTED_PREFIXES = (GYMNASIUM_PREFIX, PETTINGZOO_PREFIX, NATIVE_PREFIX, ENVPOOL_PREFIX)
-CONFIGURED_ENV_NAMES = ("grid", "marine_nav")  # which are made as a table of the configuration says
-FOREIGN_ENV_NAMES = ("mettagrid",)  # likewise, of another library each
-# All that `env` can be but for what begins with one of `HOSTED_PREFIXES`.
+# All values of `env` without a prefix.
 ALL_ENV_NAMES = (
     *ENV_NAMES,
     *PARTIAL_ENV_NAMES,
     *MINATAR_ENV_NAMES,
     *CONFIGURED_ENV_NAMES,
-    *LEARNED_ENV_NAMES,
-    *FOREIGN_ENV_NAMES,
+    "tinyphysics",
+    "mettagrid",
 )
 
 
@@ -42,8 +37,3 @@ def own_version(env: str) -> str:
     name = re.sub(r"-v\d+$", "", env.removeprefix(GYMNASIUM_PREFIX))
     own = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
     return own if own in ENV_NAMES else ""
-
-
-def is_hosted(env: str) -> bool:
-    """Whether an environment comes from another library, and so lives on the processor."""
-    return env.startswith(HOSTED_PREFIXES) or env in FOREIGN_ENV_NAMES

@@ -1,25 +1,27 @@
-"""What an environment says about itself."""
+"""Descriptions of environments: operant's own and those of other libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..spaces import ANY_NUMBERS, ActionSpec, Box, Discrete, MultiDiscrete, ObsType, symmetric_box
+from ..spaces import Box, Discrete, MultiDiscrete, Spaces, symmetric_box
+from .preprocessing.settings import AS_IT_IS, Preprocessing
+from .workers.dividing import SERIAL, WorkerPlan
 
 # Authors of environments import the spaces from here.
-__all__ = ["Box", "Discrete", "EnvSpec", "MultiDiscrete", "symmetric_box"]
+__all__ = ["Box", "Discrete", "EnvSpec", "HostedSpec", "MultiDiscrete", "symmetric_box"]
 
 Array = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class EnvSpec:
+@dataclass(frozen=True, kw_only=True)
+class EnvSpec(Spaces):
     """An environment as three scalar functions over `state` [state_size, N], a column each.
 
     - `reset(state, env, random)` begins an episode in column `env`;
@@ -48,42 +50,56 @@ class EnvSpec:
     an environment counts itself. `num_envs` are those of the run. `notice(state)` says in a line
     what people should know of the episodes so far; empty where there is nothing.
 
-    `obs_type` is what observations are made of: float32, or uint8 for images, which also have an
-    `obs_shape`, and for tokens, which are no numbers to compute with. A row of `obs` is an
-    observation flattened. `obs_range` is the smallest and the largest number in one.
-
-    With a `mask_size` the last so many of the `obs_size` numbers of a row are an action mask that
-    `observe` writes: 1 for each legal choice and 0 for the others, those of `MultiDiscrete` one
-    after the other. At least one option of each choice is legal.
-
-    `agents_retire` is False where the episode of all agents of an environment ends at once, and all
-    take part in all of it: every step of theirs is `valid`.
-
-    `make_encoder(seed)` gives a module of PyTorch that networks begin with: from observations
-    [..., obs_size] to `num_features` features, before the layers that are configured.
+    An environment with action masks, `Spaces.mask_size`, writes them in `observe`; at least one
+    option of each choice is legal. With `agents_retire` False every step of every agent is `valid`.
 
     `evaluate(policy, spec, num_episodes, seed, max_episode_steps, progress, gamma, scenarios)` is
     the `Evaluation` of a policy as the environment's authors have it, in place of one episode in
     each environment; `scenarios(path)` what it begins with: those of a file, or with None its own.
     """
 
-    name: str
+    preprocessing: ClassVar[Preprocessing] = AS_IT_IS
+
     state_size: int
-    obs_size: int
-    actions: ActionSpec
     max_episode_steps: int
     reset: Callable[..., Any]
     step: Callable[..., Any]
     observe: Callable[..., Any]
     observations: Box | None = None
-    num_agents: int = 1
     prepare: Callable[[Array, int, int], None] | None = None
-    make_encoder: Callable[[int], Any] | None = None
     notice: Callable[[Array], str] | None = None
     evaluate: Callable[..., Any] | None = None
     scenarios: Callable[[Path | None], Sequence[Any]] | None = None
-    obs_type: ObsType = np.float32
-    obs_shape: tuple[int, ...] = ()
-    obs_range: tuple[float, float] = ANY_NUMBERS
-    agents_retire: bool = True
-    mask_size: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostedSpec(Spaces):
+    """The description of an environment of another library, called `name` there.
+
+    `module` has `make(spec, num_envs, counters)`, which returns a `workers.batched.BatchedEnvs`,
+    and perhaps `for_workers(spec)`, the description that workers get. `plan` says how many workers
+    step it, `num_threads` on how many threads a library steps all environments at once; 0: as many
+    as there are cores. `registered` is the pickled entry of this process's registry, for workers.
+    `section` is the table of the configuration that it is made by.
+    """
+
+    module: str = ""
+    stepped_by: str = "workers"
+    plan: WorkerPlan = SERIAL
+    preprocessing: Preprocessing = AS_IT_IS
+    num_threads: int = 0
+    registered: bytes = b""
+    section: Any = None
+
+    @property
+    def setting(self) -> str:
+        """The environment as errors name it: `env = 'gymnasium:CartPole-v1'`."""
+        return f"env = '{self.host if self.section else f'{self.host}:{self.name}'}'"
+
+    def for_evaluation(self, num_envs: int) -> HostedSpec:
+        """The same with whole games, and as many workers as share `num_envs` evenly."""
+        return replace(
+            self,
+            preprocessing=self.preprocessing.for_evaluation(),
+            plan=self.plan.for_evaluation(num_envs),
+        )

@@ -17,8 +17,8 @@ from ..collecting.collector import Collector, CollectsRollouts, GroupedCollector
 from ..collecting.compiled import CompiledCollector
 from ..config import TrainConfig
 from ..distributed.process_group import LOCAL, ProcessGroup
-from ..envs import env_spec_of, make_envs
-from ..envs.names import LEARNED_ENV_NAMES
+from ..envs.hosts import AnySpec, describe, make_envs
+from ..envs.spec import HostedSpec
 from ..envs.workers.arrays import Array
 from ..envs.workers.choice import chosen, in_words, measured
 from ..jit.streams import TRAINING
@@ -27,14 +27,14 @@ from ..machine.thread_choice import ThreadChoice
 from ..machine.threads import Threads, fastest_num_threads, numbers_to_try, one_torch_thread
 from ..policies.policy import first_state
 from ..returns.episodes import Evaluation, Progress
-from ..spaces import Spaces
 from .compile_progress import CompileProgress, TellCompiled
 from .evaluation import evaluate
-from .executors import Graphs, Inline
-from .experiment import Experiment, Parts
-from .plan import Plan, RankLayout, groups_collector, plan, this_machine
+from .experiment import Experiment, Inline, Parts
+from .graphs import Graphs
+from .plan import Plan, groups_collector, plan, this_machine
 from .precompiling import Precompiling
 from .teachers import auxiliary_losses
+from .traits import RankLayout
 from .untrained import learner_settings, make_policy, part_seed
 
 UPDATES: dict[str, type[CompiledUpdate]] = {"compiled": CompiledUpdate, "ranked": RankedUpdate}
@@ -46,12 +46,17 @@ COLLECTORS: dict[str, type[Collector]] = {
 
 
 def make_experiment(
-    config: TrainConfig, compiling: TellCompiled = lambda *_: None, ranks: ProcessGroup = LOCAL
+    config: TrainConfig,
+    compiling: TellCompiled = lambda *_: None,
+    ranks: ProcessGroup = LOCAL,
+    spec: AnySpec | None = None,
 ) -> Experiment:
     """The experiment of a configuration on this machine, for one of `ranks`. `compiling` is called
-    with the number of loops that are compiled. Raises ConfigError.
+    with the number of loops that are compiled. `spec` describes the environment, by default the one
+    of the configuration. Raises ConfigError.
     """
-    planned = plan(config, this_machine(), layout_of(config, ranks))
+    spec = spec or describe(config)
+    planned = plan(config, spec, this_machine(), layout_of(config, ranks))
     device = ranks.device if ranks.size > 1 else torch.device(planned.device)
     if planned.executor == "inline":
         return build(planned, ranks=ranks, compiling=compiling)
@@ -59,13 +64,16 @@ def make_experiment(
 
 
 def processor_experiment(
-    config: TrainConfig, threads: Threads | None = None, ranks: ProcessGroup = LOCAL
+    config: TrainConfig,
+    threads: Threads | None = None,
+    ranks: ProcessGroup = LOCAL,
+    spec: AnySpec | None = None,
 ) -> Experiment:
     """The experiment of a configuration on the processor, with these `threads`."""
-    machine = this_machine()
-    if config.env not in LEARNED_ENV_NAMES:  # these are on the device of their model
+    machine, spec = this_machine(), spec or describe(config)
+    if spec.stepped_by != "routes":  # these are on the device of their model
         machine = machine._replace(no_gpu="the processor is wanted")
-    return build(plan(config, machine, layout_of(config, ranks)), threads, ranks)
+    return build(plan(config, spec, machine, layout_of(config, ranks)), threads, ranks)
 
 
 def device_experiment(
@@ -73,11 +81,12 @@ def device_experiment(
     device: torch.device,
     capture: bool | None = None,
     ranks: ProcessGroup = LOCAL,
+    spec: AnySpec | None = None,
 ) -> Experiment:
     """The experiment of a configuration as a GPU runs it, on any `device`."""
     on_gpu = config.model_copy(update={"device": "cuda", "num_threads": 0})
-    machine = this_machine()._replace(no_gpu="")
-    planned = replace(plan(on_gpu, machine, layout_of(config, ranks)), config=config)
+    machine, spec = this_machine()._replace(no_gpu=""), spec or describe(config)
+    planned = replace(plan(on_gpu, spec, machine, layout_of(config, ranks)), config=config)
     return build_on(device, planned, capture, ranks)
 
 
@@ -138,13 +147,13 @@ def build_on(
 
 def processor_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Parts:
     """The parts of any algorithm and environment on the processor."""
-    config = plan.config
-    spec: Any = env_spec_of(config)
+    config, spec = plan.config, plan.spec
     if plan.workers:
+        assert isinstance(spec, HostedSpec)
         ((num_workers, async_factor),) = plan.workers
         workers = replace(spec.plan, num_workers=num_workers, async_factor=async_factor)
         spec = replace(spec, plan=workers)
-    algorithm = make_algorithm(plan, spec, threads, ranks)
+    algorithm = make_algorithm(plan, threads, ranks)
     envs = make_envs(spec, plan.num_envs, config.seed, TRAINING, ranks.first_env)
     precompiling = Precompiling()
     if plan.precompiles:
@@ -164,14 +173,10 @@ def processor_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -
     return Parts(algorithm, collector, play, ranks.notices + plan.notices, precompiling)
 
 
-def make_algorithm(
-    plan: Plan, spec: Spaces, threads: Threads, ranks: ProcessGroup = LOCAL
-) -> Algorithm:
+def make_algorithm(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Algorithm:
     """The algorithm of a plan on the processor, with its policy."""
     config, learner = plan.config, algorithm_class(plan.config.algorithm)
-    policy = learner.make_policy(
-        learner_settings(plan.local_config), spec, part_seed(config, "policy")
-    )
+    policy = make_policy(plan.local_config, plan.spec)
     settings, seed = learner_settings(config), part_seed(config, "learner")
     algorithm: Algorithm
     if plan.update in UPDATES:
@@ -182,7 +187,9 @@ def make_algorithm(
         "seed": seed, "tick": threads.call_tick, "num_threads": threads.count,
         "each": threads.each, "ranks": ranks,
     }  # fmt: skip
-    algorithm = learner(settings, policy, **auxiliary_losses(config, policy, options), **options)
+    algorithm = learner(
+        settings, policy, **auxiliary_losses(config, plan.spec, policy, options), **options
+    )
     return algorithm
 
 
@@ -205,7 +212,8 @@ def make_collector(
 def with_fastest_workers(plan: Plan) -> Plan:
     """The plan with its fastest pair of numbers of workers and groups, by measurement."""
     one_torch_thread()
-    policy = make_policy(plan.config)
+    policy, spec = make_policy(plan.config, plan.spec), plan.spec
+    assert isinstance(spec, HostedSpec)
 
     @torch.inference_mode()
     def act(obs: Array) -> Array:
@@ -214,7 +222,6 @@ def with_fastest_workers(plan: Plan) -> Plan:
         actions: Array = policy.greedy_step(torch.from_numpy(obs), state)[0].numpy()
         return actions
 
-    spec: Any = env_spec_of(plan.config)
     found = measured(spec, plan.num_envs, plan.workers, act)
     best = chosen(found)
     workers = ((best.num_workers, best.async_factor),)

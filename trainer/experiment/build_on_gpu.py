@@ -17,7 +17,6 @@ from ..collecting.on_gpu import (
     RecurrentActorCollector,
 )
 from ..distributed.process_group import LOCAL, ProcessGroup
-from ..envs import env_spec_of
 from ..envs.spec import EnvSpec
 from ..envs.vector_on_gpu import CudaVectorEnv
 from ..returns.episodes import Evaluation, Progress
@@ -41,20 +40,22 @@ def make_parts(plan: Plan, device: torch.device, ranks: ProcessGroup = LOCAL) ->
     """The parts of any algorithm and one of operant's own environments, for one of `ranks`."""
     # Without this, cuBLAS may add up a matrix product in another order each time.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    config, local_config = plan.config, plan.local_config
-    spec = env_spec_of(config)
+    config, local_config, spec = plan.config, plan.local_config, plan.spec
     assert isinstance(spec, EnvSpec)  # the plan keeps all others on the processor
-    policy: Any = make_policy(local_config)
+    policy: Any = make_policy(local_config, spec)
     policy.to_device(device)
     options: Options = {"seed": part_seed(config, "learner"), "is_inline": False, "ranks": ranks}
     algorithm = algorithm_class(config.algorithm)(
-        learner_settings(config), policy, **auxiliary_losses(config, policy, options), **options
+        learner_settings(config),
+        policy,
+        **auxiliary_losses(config, spec, policy, options),
+        **options,
     )
     envs = CudaVectorEnv(spec, plan.num_envs, config.seed, device=device, first_env=ranks.first_env)
 
     def play(num_episodes: int, progress: Progress) -> Evaluation:
         """On the processor, like in all other runs. Waits for the device."""
-        copied = make_policy(local_config)
+        copied = make_policy(local_config, spec)
         copied.load_state_dict(policy.state_dict())
         gamma, limit = config.algorithm_section.gamma, config.evaluation.max_episode_steps
         return evaluate(copied, spec, num_episodes, config.seed, limit, progress, gamma)
@@ -63,7 +64,7 @@ def make_parts(plan: Plan, device: torch.device, ranks: ProcessGroup = LOCAL) ->
     overlaps = plan.executor == "overlapping_graphs"
     acting: Any = policy
     if overlaps:
-        acting = make_policy(local_config)
+        acting = make_policy(local_config, spec)
         acting.to_device(device)
     collector: Any = COLLECTORS[plan.collector](envs, acting, config.rollout_steps, **more)
     if overlaps:

@@ -23,8 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from ...shared.errors import UsageError
-from ..config import TrainConfig
-from ..envs import preprocessing_of, spec_of
+from ..envs.hosts import AnySpec
 from ..envs.spaces import import_gymnasium, named_leaves
 from ..policies.mlp import in_float32
 from ..policies.policy import Policy
@@ -75,24 +74,29 @@ def write_trained(trained: TrainedPolicy, run_id: str, path: Path) -> None:
     config = trained.config
     about = f"{run_id}, iteration {trained.iteration}: {config.algorithm} on {config.env}"
     try:
-        write_onnx(trained.policy, num_numbers(spec_of(config)), path, about, metadata_of(config))
+        write_onnx(
+            trained.policy,
+            num_numbers(trained.spec),
+            path,
+            about,
+            metadata_of(config.env, trained.spec),
+        )
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-def metadata_of(config: TrainConfig) -> dict[str, str]:
-    """What those who use the file need to know: the environment, the shape of its observations, the
+def metadata_of(env: str, spec: AnySpec) -> dict[str, str]:
+    """Notes for those who use the file: the environment, the shape of its observations, the
     order of the parts of dictionaries and tuples in a row, and the preprocessing.
     """
-    spec = spec_of(config)
-    metadata = {"env": config.env, "observation_shape": json.dumps(obs_shape(spec))}
+    metadata = {"env": env, "observation_shape": json.dumps(obs_shape(spec))}
     for key, space in (
-        ("observation_parts", getattr(spec, "obs_space", None)),
-        ("action_parts", getattr(spec, "action_space", None)),
+        ("observation_parts", spec.obs_space),
+        ("action_parts", spec.action_space),
     ):
         if hasattr(space, "spaces"):
             metadata[key] = json.dumps(_parts(space, is_flattened=key == "observation_parts"))
-    if (preprocessing := preprocessing_of(config).for_evaluation()).is_on:
+    if (preprocessing := spec.preprocessing.for_evaluation()).is_on:
         metadata["preprocessing"] = json.dumps(asdict(preprocessing))
     return metadata
 

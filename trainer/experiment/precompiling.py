@@ -20,12 +20,11 @@ from functools import partial
 from typing import Any
 
 from ...shared.processes.python_program import python_program
-from ..algorithms.compiled_ppo.advantages import gae_loop
-from ..algorithms.compiled_ppo.learning import CompiledUpdate, compile_learn
+from ..algorithms.compiled_ppo.learning import CompiledUpdate, compile_learn, gae_loop
 from ..algorithms.ppo import PPO
 from ..config import TrainConfig
 from ..config.from_values import make_config
-from ..envs import spec_of
+from ..envs.hosts import describe
 from ..jit.machine_code import is_on_disk
 from ..machine.threads import TICK_S, Threads
 from ..memory.rollout import Rollout
@@ -51,7 +50,7 @@ class Precompiling:
         return cls(start_helper(config))
 
     def wait(self, tick: Callable[[], None]) -> None:
-        """Until the helper is done, or has failed; `tick` is called meanwhile."""
+        """Wait until the helper is done, or has failed; `tick` is called meanwhile."""
         while self.helper and self.helper.poll() is None:
             if time.monotonic() > self._deadline_s:
                 break
@@ -113,8 +112,9 @@ def compile_learning(config: TrainConfig) -> None:
     tiny = {"num_envs": num_envs, "rollout_steps": 2}
     ppo = {**config.algorithm_section.model_dump(), "num_epochs": 1}
     config = make_config({**config.model_dump(), **tiny, "ppo": ppo})
-    policy: Any = make_policy(config)
-    rollout = Rollout.empty(spec_of(config).obs_size, 2, config.num_rows, policy)
+    spec = describe(config)
+    policy: Any = make_policy(config, spec)
+    rollout = Rollout.empty(spec.obs_size, 2, config.num_rows, policy)
     rollout.has_values = True
     with closing(Threads(1)) as threads:
         update = partial(CompiledUpdate, threads=threads)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from ...shared.runs.find_runs import find_run
 from ..algorithms.algorithm import Options
 from ..algorithms.auxiliary import Teacher, make_auxiliary_losses
 from ..config import TrainConfig
-from ..envs import spec_of
+from ..envs.hosts import AnySpec
 from ..policies.actor_critic import ActorCritic
 from ..policies.recurrent_actor_critic import RecurrentActorCritic
 from .checkpoints import load_checkpoint
@@ -19,29 +18,27 @@ from .trained_policy import TrainedPolicy, load_trained, trained_in
 from .untrained import learner_settings
 
 
-def auxiliary_losses(config: TrainConfig, policy: Any, options: Options) -> dict[str, Any]:
+def auxiliary_losses(
+    config: TrainConfig, spec: AnySpec, policy: Any, options: Options
+) -> dict[str, Any]:
     """What an algorithm is given that has losses beside its own; `options` are the rest. Raises
     ConfigError.
     """
     if config.base_algorithm != "ppo":
         return {}
-    losses = make_auxiliary_losses(learner_settings(config), policy, teachers_of(config), **options)
+    teachers = teachers_of(config, spec)
+    losses = make_auxiliary_losses(learner_settings(config), policy, teachers, **options)
     return {"auxiliary_losses": losses}
 
 
-def teachers_of(config: TrainConfig) -> list[Teacher]:
-    """The teachers of a configuration. Raises ConfigError."""
-    return load_teachers(config, config.table("kickstart").teachers)
-
-
-def load_teachers(config: TrainConfig, names: Sequence[str]) -> list[Teacher]:
-    """Those of `kickstart.teachers`, on the processor, with nothing left to learn. Raises
-    ConfigError where one cannot be read, or has other observations or actions.
+def teachers_of(config: TrainConfig, spec: AnySpec) -> list[Teacher]:
+    """The policies of `kickstart.teachers`, on the processor, with nothing left to learn. Raises
+    ConfigError where one cannot be read, or has other observations or actions than `spec`.
     """
-    return [load_teacher(config, name) for name in names]
+    return [load_teacher(config, spec, name) for name in config.table("kickstart").teachers]
 
 
-def load_teacher(config: TrainConfig, name: str) -> Teacher:
+def load_teacher(config: TrainConfig, spec: AnySpec, name: str) -> Teacher:
     where = f"kickstart.teachers: '{name}'"
     try:
         trained = _trained(name)
@@ -50,12 +47,11 @@ def load_teacher(config: TrainConfig, name: str) -> Teacher:
     policy = trained.policy
     if not isinstance(policy, ActorCritic | RecurrentActorCritic):
         raise ConfigError(f"{where} learned by {trained.config.algorithm}; teachers are PPO's")
-    spec = spec_of(config)
     if policy.obs_size != spec.obs_size:
         raise ConfigError(
             f"{where} sees {policy.obs_size} numbers, and {config.env} shows {spec.obs_size}"
         )
-    theirs = spec_of(trained.config).actions, trained.config.policy.distribution
+    theirs = trained.spec.actions, trained.config.policy.distribution
     if theirs != (spec.actions, config.policy.distribution):
         raise ConfigError(
             f"{where} has actions of another kind: {theirs[0]}, policy.distribution = {theirs[1]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from ...shared.errors import CheckpointError, UsageError
 from ...shared.runs.run_folder import Run
 from ..config import TrainConfig
 from ..config.from_values import saved_config
+from ..envs.hosts import AnySpec, describe
 from ..policies.implicit_quantiles import ImplicitQuantiles
 from ..policies.policy import Policy, first_state
 from .checkpoints import NEWEST, Checkpoint, named_checkpoint
@@ -28,8 +30,13 @@ class TrainedPolicy:
     config: TrainConfig
     iteration: int
 
+    @cached_property
+    def spec(self) -> AnySpec:
+        """The environment that the policy was trained in. Raises ConfigError."""
+        return describe(self.config)
+
     def first_state(self, num_rows: int) -> Tensor:
-        """What it knows [num_rows, state_size] where episodes begin."""
+        """The recurrent state [num_rows, state_size] at the beginning of episodes."""
         return first_state(self.policy, num_rows)
 
     def check_finite(self) -> None:
@@ -52,8 +59,8 @@ class TrainedPolicy:
 
     @torch.inference_mode()
     def step(self, obs: Tensor | np.ndarray, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Likewise from what it knows of the steps before [B, state_size]; and what it knows after
-        this one.
+        """Greedy actions from obs [B, obs_size] and the recurrent state [B, state_size], and the
+        next state.
         """
         given = torch.as_tensor(obs)
         return self.policy.greedy_step(given.float() if given.is_floating_point() else given, state)

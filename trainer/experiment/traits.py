@@ -1,45 +1,85 @@
-"""Properties of a configuration that decide between the rows of the plan."""
+"""Properties of a run, and of where it runs, that decide between the rows of the plan."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-from ..envs import num_agents_of, spec_of
-from ..envs.names import ENV_NAMES, LEARNED_ENV_NAMES, PARTIAL_ENV_NAMES
-from ..spaces import mask_size
-
-if TYPE_CHECKING:
-    from ..config import TrainConfig
-
-# Which are not imported to know that they have no action masks.
-WITHOUT_MASKS = (*ENV_NAMES, *PARTIAL_ENV_NAMES, *LEARNED_ENV_NAMES)
+from ..envs.workers.dividing import MOST_WORKERS
+from ..settings.facts import Facts
+from ..spaces.encoders import MLP, is_packed
 
 
-def has_masks(config: TrainConfig) -> bool:
-    """Whether the environment says which actions are legal. Raises ConfigError."""
-    return config.env not in WITHOUT_MASKS and mask_size(spec_of(config)) > 0
+class Machine(NamedTuple):
+    """The hardware that a run may use. The default has everything."""
+
+    cores: int = MOST_WORKERS  # of this process
+    loop_threads: int = MOST_WORKERS  # for compiled loops
+    no_gpu: str = ""  # why no GPU can be used; empty if one can
 
 
-def some_agents_retire(config: TrainConfig) -> bool:
+ANY_MACHINE = Machine()
+
+
+class RankLayout(NamedTuple):
+    """Several processes that train one policy, as one of them sees them."""
+
+    size: int
+    num_on_machine: int = 1
+    num_envs: int = 0  # of this rank; 0: not known yet
+
+
+def has_routes(facts: Facts) -> bool:
+    """Whether a model of a car along routes is the environment, as in tinyphysics."""
+    return facts.spec.stepped_by == "routes"
+
+
+def is_hosted(facts: Facts) -> bool:
+    """Whether the environments are another library's, and so always on the processor."""
+    return not (facts.spec.is_own or has_routes(facts))
+
+
+def some_agents_retire(facts: Facts) -> bool:
     """Whether some agents of an environment can end their episode before the others."""
-    return num_agents_of(config) > 1 and getattr(config.env_section, "agents_retire", True)
+    return facts.num_agents > 1 and facts.spec.agents_retire
 
 
-def can_be_on_gpu(config: TrainConfig) -> bool:
+def can_be_on_gpu(facts: Facts) -> bool:
     """Whether a GPU can hold the rollouts. If some agents retire, the number of valid rows is only
     known on the GPU. Replay works without that number, but normalising observations needs it.
     """
-    return not some_agents_retire(config) or (
-        config.learns_from_replay and not config.normalization.obs
-    )
+    return not some_agents_retire(facts) or (facts.learns_from_replay and not facts.normalizes_obs)
 
 
-def why_one_piece(config: TrainConfig) -> str:
+def why_one_piece(facts: Facts) -> str:
     """Why the actions of all rows must be computed at once; empty if they need not.
     `collector.needs_one_piece` says the same of a policy.
     """
-    if getattr(config.algorithm_section, "exploration", "") == "state_dependent":
+    if getattr(facts.section, "exploration", "") == "state_dependent":
         return "actions are explored with noise that lasts from step to step"
-    if getattr(config.algorithm_section, "noisy_std", 0.0) > 0:
+    if getattr(facts.section, "noisy_std", 0.0) > 0:
         return "layers are noisy, with noise of each row's own"
     return ""
+
+
+def is_compiled(facts: Facts) -> bool:
+    """Whether compiled loops perform the updates on the processor."""
+    return facts.algorithm == "ppo" and not why_pytorch(facts)
+
+
+def why_pytorch(facts: Facts) -> str:
+    """The settings that PPO's compiled loops do not support; empty if they support all."""
+    if facts.policy.precision != "float32":
+        return f"policy.precision = {facts.policy.precision}"
+    if facts.policy.memory.is_on:
+        return f"policy.memory.kind = {facts.policy.memory.kind}"
+    if "kickstart" in facts.tables and (teachers := facts.tables["kickstart"].teachers):
+        return f"kickstart.teachers = {', '.join(teachers)}"
+    if facts.spec.mask_size:
+        return "action masks"
+    if is_packed(facts.spec):
+        return "images in dictionaries"
+    not_compiled = getattr(facts.section, "not_compiled", {})
+    reasons = [f"ppo.{key} = {value}" for key, value in not_compiled.items()]
+    if reasons or facts.encoder == MLP:
+        return " and ".join(reasons)
+    return f"policy.encoder = {facts.encoder}"

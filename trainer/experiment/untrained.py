@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..algorithms import algorithm_class
-from ..algorithms.settings import LearnerSettings
+from ..algorithms.algorithm import LearnerSettings
 from ..config import TrainConfig
-from ..envs import spec_of
+from ..envs.hosts import AnySpec, describe
 from ..policies.policy import Policy
 
 SEEDED_PARTS = ("policy", "learner", "collector")
 
 
-def make_policy(config: TrainConfig) -> Policy:
-    """The policy of a configuration, its weights drawn from the seed."""
+def make_policy(config: TrainConfig, spec: AnySpec | None = None) -> Policy:
+    """The policy of a configuration, its weights drawn from the seed; `spec` describes the
+    environment, by default the one of the configuration.
+    """
     learner = algorithm_class(config.algorithm)
     settings, seed = learner_settings(config), part_seed(config, "policy")
-    policy: Policy = learner.make_policy(settings, spec_of(config), seed)
+    policy: Policy = learner.make_policy(settings, spec or describe(config), seed)
     return policy
 
 

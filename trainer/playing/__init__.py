@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from ...shared.episodes.scene import Episodes
 from ...shared.errors import ConfigError
-from ..envs.names import (
-    CONFIGURED_ENV_NAMES,
-    ENV_NAMES,
-    GYMNASIUM_PREFIX,
-    LEARNED_ENV_NAMES,
-    MINATAR_ENV_NAMES,
-    PARTIAL_ENV_NAMES,
-)
+from ..envs.hosts import host_of
 from ..experiment.trained_policy import TrainedPolicy
+
+# The class for the environments of each host, imported when it is needed: some import ONNX.
+EPISODES = {
+    "operant": ("compiled_episodes", "CompiledEpisodes"),
+    "tinyphysics": ("route_episodes", "RouteEpisodes"),
+    "gymnasium": ("gymnasium_episodes", "GymnasiumEpisodes"),
+    "mettagrid": ("mettagrid_episodes", "MettaGridEpisodes"),
+}
 
 
 def make_episodes(trained: TrainedPolicy) -> Episodes:
-    """Those of the environment that a policy was trained on. Raises ConfigError where that cannot
-    be shown.
+    """Episodes in the environment that a policy was trained on. Raises ConfigError where that
+    cannot be shown.
     """
     env = trained.config.env
-    if env.startswith(GYMNASIUM_PREFIX):
-        from .gymnasium_episodes import GymnasiumEpisodes
-
-        return GymnasiumEpisodes(trained)
-    if env in LEARNED_ENV_NAMES:
-        from .route_episodes import RouteEpisodes  # only here ONNX is needed
-
-        return RouteEpisodes(trained)
-    if env == "mettagrid":
-        from .mettagrid_episodes import MettaGridEpisodes
-
-        return MettaGridEpisodes(trained)
-    if env in (*ENV_NAMES, *PARTIAL_ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES):
-        from .compiled_episodes import CompiledEpisodes
-
-        return CompiledEpisodes(trained)
-    raise ConfigError(f"env = '{env}': there is no drawing for it")
+    name = host_of(env).name
+    if name not in EPISODES:
+        raise ConfigError(f"env = '{env}': there is no drawing for it")
+    module, class_name = EPISODES[name]
+    episodes: Episodes = getattr(import_module(f".{module}", __name__), class_name)(trained)
+    return episodes

@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 
 from ...shared.episodes.scene import Moment
-from ..envs import env_spec_of
 from ..envs.bindings import env_reset, env_step, env_step_agents, observe
 from ..envs.spec import EnvSpec
 from ..envs.stepping import compiled_functions
@@ -20,7 +19,6 @@ from ..envs.vector import empty_fields
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.compiling import specialised
 from ..jit.streams import EVALUATION
-from ..spaces import obs_type
 from .drawings import load_drawing
 
 TIME_LIMIT = "time limit"
@@ -54,7 +52,7 @@ class CompiledEpisodes:
     num_episodes: int | None = None
 
     def __init__(self, trained: TrainedPolicy) -> None:
-        spec = env_spec_of(trained.config)
+        spec = trained.spec
         assert isinstance(spec, EnvSpec)
         self.env, self.seed = trained.config.env, trained.config.seed
         self._trained, self._spec = trained, spec
@@ -64,7 +62,7 @@ class CompiledEpisodes:
         template = step_alone if agents == 1 else step_agents_alone
         self._begin = specialised(begin_alone, spec.name, **functions)
         self._step = specialised(template, spec.name, **functions)
-        self._obs = np.zeros((agents, spec.obs_size), obs_type(spec))
+        self._obs = np.zeros((agents, spec.obs_size), spec.obs_type)
         self._reward = np.zeros(agents, np.float32)
         self._terminated, self._valid = np.zeros(agents, np.bool_), np.ones(agents, np.bool_)
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
-from ..envs import env_spec_of, preprocessing_of
 from ..envs.checking import action_problem, making
 from ..envs.masks import MaskedSpace, mask_method
 from ..envs.names import GYMNASIUM_PREFIX
@@ -29,7 +28,6 @@ from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
 from ..settings.importing import imported
-from ..spaces import mask_size
 
 MODE = "rgb_array"
 TRACKING = "track"  # the camera of Gymnasium's walking robots
@@ -46,10 +44,10 @@ class GymnasiumEpisodes:
         """Raises UsageError where the environment does not draw itself."""
         self.env, self.seed = trained.config.env, trained.config.seed
         self._trained = trained
-        spec = env_spec_of(trained.config)
-        whole_games = preprocessing_of(trained.config).for_evaluation()
+        spec = trained.spec
+        whole_games = spec.preprocessing.for_evaluation()
         self._env, gymnasium = make_drawn(spec.name, whole_games), import_gymnasium()
-        self._flatten, self._has_masks = gymnasium.spaces.flatten, mask_size(spec) > 0
+        self._flatten, self._has_masks = gymnasium.spaces.flatten, spec.mask_size > 0
         self._masked = MaskedSpace(gymnasium, self._env.observation_space, spec.actions)
         self._method = mask_method(self._env)
 

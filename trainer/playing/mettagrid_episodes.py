@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 from ...shared.episodes.scene import Moment
-from ..envs import env_spec_of
 from ..envs.grid.kinds import EMPTY, NAMES
+from ..envs.mettagrid.source import make
+from ..envs.spec import HostedSpec
 from ..envs.workers.arrays import Arrays, Counters
-from ..envs.workers.hosted import HostedSpec, first_seed
+from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
 from .drawings.grid import TRAIL, Agent, arena
@@ -29,11 +30,11 @@ class MettaGridEpisodes:
     num_episodes: int | None = None
 
     def __init__(self, trained: TrainedPolicy) -> None:
-        spec = env_spec_of(trained.config)
+        spec = trained.spec
         assert isinstance(spec, HostedSpec)
         self.env, self.seed = trained.config.env, trained.config.seed
         self.num_agents, self._trained = spec.num_agents, trained
-        self._batch: Any = spec.source.make(1, Counters(np.zeros(3), np.zeros(1, np.int64)))
+        self._batch: Any = make(spec, 1, Counters(np.zeros(3), np.zeros(1, np.int64)))
         rows = spec.num_agents
         self._arrays = Arrays(
             actions=np.zeros(rows, np.int64),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from ...shared import Metric
-
-if TYPE_CHECKING:
-    from ..config.train_config import TrainConfig
-    from ..spaces import ActionSpec
+from ..spaces import ActionSpec
+from .facts import Facts
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Schedule = Literal["constant", "linear", "cosine"]
@@ -38,6 +36,17 @@ class Section(BaseModel):
         return value
 
 
+class CheckedSection(Section):
+    """A table that is checked against the rest of the run."""
+
+    def check(self, facts: Facts) -> None:
+        """Raises ValueError where this section and the rest of the run do not fit together."""
+
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        """Whole keys that this run would ignore, each with the reason."""
+        return iter(())
+
+
 class IgnoredSettingError(ValueError):
     """A run would ignore the value of `key`, a whole key; it must keep its default."""
 
@@ -46,7 +55,7 @@ class IgnoredSettingError(ValueError):
         self.key = key
 
 
-class AlgorithmSection(Section):
+class AlgorithmSection(CheckedSection):
     """The settings of every algorithm; each has a model of its own in `config/sections/`."""
 
     # What updates publish.
@@ -64,17 +73,13 @@ class AlgorithmSection(Section):
     )
     gamma: Fraction = Field(0.99, description="discount factor per env step; 0 to 1")
 
-    def check(self, config: TrainConfig) -> None:
-        """Raises ValueError where this section and the rest of the run do not fit together."""
-
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        """Whole keys that this run would ignore, each with the reason."""
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
         for key in self.unused_keys:
-            yield key, f"{config.algorithm} has no use for it"
+            yield key, f"{facts.algorithm} has no use for it"
         for field, reason in self.unused_fields.items():
-            yield f"{config.base_algorithm}.{field}", reason
+            yield f"{facts.algorithm_table}.{field}", reason
 
-    def warnings(self, config: TrainConfig) -> tuple[str, ...]:
+    def warnings(self, facts: Facts) -> tuple[str, ...]:
         """What can be run, and is hardly what was meant."""
         return ()
 
@@ -83,7 +88,7 @@ class AlgorithmSection(Section):
         return type(actions).__name__ in self.action_kinds
 
 
-class EnvSection(Section):
+class EnvSection(CheckedSection):
     """The settings of one environment; the model is next to its code.
 
     `num_agents` says how many agents each environment has, where that is not 1.
@@ -96,6 +101,3 @@ class EnvSection(Section):
     def metrics(self) -> tuple[Metric, ...]:
         """Metrics that runs with this environment add."""
         return ()
-
-    def check(self, config: TrainConfig) -> None:
-        """Raises ValueError where this section and the rest of the run do not fit together."""

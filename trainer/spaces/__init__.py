@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -63,20 +64,53 @@ def starts_of(actions: ActionSpec) -> tuple[int, ...]:
     return getattr(actions, "start", ()) or (0,) * len(choices_of(actions))
 
 
-class Spaces(Protocol):
-    """What a policy needs to know of an environment."""
-
-    @property
-    def obs_size(self) -> int: ...
-
-    @property
-    def actions(self) -> ActionSpec: ...
-
-
 ObsType = type[np.float32] | type[np.uint8]
 
-
 ANY_NUMBERS = -math.inf, math.inf
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """The description of an environment: what policies, collectors and plans need to know of it.
+
+    `obs_size` is the length of a row of observations, `obs_type` float32, or uint8 for images and
+    tokens. `obs_shape` is the shape of an observation before it is flattened, () for vectors;
+    `obs_range` has the smallest and the largest number in one. `obs_parts` are the `encoders.Part`
+    of dictionaries and tuples, and `obs_stack` counts the frames of an observation.
+
+    With a `mask_size` the last so many of the `obs_size` numbers of a row are an action mask: 1 for
+    each legal choice and 0 for the others, those of `MultiDiscrete` one after the other.
+
+    `agents_retire` is False where the episodes of all agents of an environment end at once.
+    `make_encoder(seed)` returns a PyTorch module that networks begin with: from observations
+    [..., obs_size] to `num_features` features, before the layers that are configured.
+
+    `host` names the object in `envs.hosts.HOSTS` that makes the environments, `stepped_by` what
+    steps them: vector, gymnasium, mjbatch, workers or routes. `obs_space` and `action_space` are
+    those of Gymnasium, where the environment has them.
+    """
+
+    name: str
+    obs_size: int
+    actions: ActionSpec
+    num_agents: int = 1
+    obs_type: ObsType = np.float32
+    obs_shape: tuple[int, ...] = ()
+    obs_range: tuple[float, float] = ANY_NUMBERS
+    obs_parts: tuple[Any, ...] = ()
+    obs_stack: int = 1
+    mask_size: int = 0
+    agents_retire: bool = True
+    make_encoder: Callable[[int], Any] | None = None
+    host: str = "operant"
+    stepped_by: str = "vector"
+    obs_space: Any = field(default=None, compare=False)
+    action_space: Any = field(default=None, compare=False)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether operant steps the environments itself, in compiled loops or on a GPU."""
+        return self.stepped_by == "vector"
 
 
 def obs_shape(spec: Any) -> tuple[int, ...]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import torch
-from toy_envs import WALK
+from toy_envs import WALK, Described
 
 from operant.commands.bench import sides
 from operant.trainer.config.files import load_config
+from operant.trainer.envs import hosts
 
 
 def test_every_agent_of_an_environment_acts_and_is_counted(monkeypatch):
-    monkeypatch.setattr(sides, "env_spec_of", lambda _: WALK)
+    monkeypatch.setattr(hosts, "HOSTS", (Described(WALK), *hosts.HOSTS))
     (side,) = sides.own_sides("env", load_config(None, ["num_envs=8"]), torch.device("cpu"))
     side.prepare()
     sample = side.measure(0.01)

@@ -10,8 +10,8 @@ from stable_baselines3.common.logger import configure
 from torch import nn
 
 from operant.trainer.algorithms.minibatches import Batch
-from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
-from operant.trainer.envs import load_any_spec
+from operant.trainer.algorithms.ppo import ppo_loss_sums
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.policies.actor_critic import ActorCritic
 from operant.trainer.settings.policy import PolicyConfig
@@ -45,7 +45,7 @@ def test_losses_of_a_rollout_are_those_of_maskable_ppo(make):
             weight += 0.05 * torch.randn_like(weight)
     (samples,) = theirs.rollout_buffer.get(NUM_STEPS)
 
-    spec = load_any_spec(register_own(make))
+    spec = load_spec(register_own(make))
     ours = ActorCritic(spec, PolicyConfig(hidden_sizes=[64, 64], activation="tanh"), False, 1)
     policy = theirs.policy
     same = zip(

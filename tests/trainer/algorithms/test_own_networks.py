@@ -11,10 +11,10 @@ import torch
 from image_envs import STEPS
 from learning import iterate
 
-from operant.trainer.algorithms import ALGORITHMS
 from operant.trainer.config.from_values import make_config
+from operant.trainer.config.sections import ALGORITHMS
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.envs import env_spec_of
+from operant.trainer.envs.hosts import describe
 from operant.trainer.experiment.build import device_experiment, processor_experiment
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.machine.threads import Threads
@@ -98,7 +98,7 @@ def test_iterations_move_the_encoder_and_an_exported_policy_acts_as_it_does_here
     assert before
     assert all(not torch.equal(before[name], after[name]) for name in before)
     assert all(np.isfinite(value) for name, value in values.items() if name.startswith("loss/"))
-    policy, spec = experiment.policy, env_spec_of(experiment.config)
+    policy, spec = experiment.policy, describe(experiment.config)
     generator = torch.Generator().manual_seed(3)
     obs = torch.randint(0, 256, (500, spec.obs_size), generator=generator).float()
     obs = obs / 64 - 2 if encoder == "image_envs:Pair" else obs
@@ -122,7 +122,7 @@ def test_iterations_move_the_encoder_and_an_exported_policy_acts_as_it_does_here
 @pytest.mark.parametrize("algorithm", ["dqn", "iqn", "sac", "td3", "ac_iqn"])
 def test_gradients_of_taped_networks_are_those_of_autograd(make, algorithm, encoder):
     experiment = make(algorithm, encoder)
-    spec = env_spec_of(experiment.config)
+    spec = describe(experiment.config)
     generator = torch.Generator().manual_seed(3)
     obs = torch.randint(0, 256, (5, spec.obs_size), generator=generator).to(
         experiment.policy.stored_obs["obs_dtype"]

@@ -9,8 +9,8 @@ from gymnasium.spaces import Box, Dict, Discrete, Tuple
 
 from operant.trainer.collecting.collector import Collector
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import env_spec_of, make_envs
 from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.hosts import describe, make_envs
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.experiment.untrained import make_policy
 from operant.trainer.jit.streams import TRAINING
@@ -65,7 +65,7 @@ class Shows(gymnasium.Env):
 
 def collector_of(make, *overrides):
     config = make_config({}, [f"env={register_own(make)}", "policy.hidden_sizes=[2]", *overrides])
-    envs = make_envs(env_spec_of(config), 2, 1, TRAINING)
+    envs = make_envs(describe(config), 2, 1, TRAINING)
     return Collector(envs, make_policy(config), 4, 1)
 
 

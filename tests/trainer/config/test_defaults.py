@@ -13,7 +13,7 @@ from operant.trainer.config import files
 from operant.trainer.config.defaults import neutral_settings
 from operant.trainer.config.files import load_config, resolve
 from operant.trainer.config.train_config import algorithm_sections
-from operant.trainer.envs import load_any_spec, load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.experiment.build import make_experiment
 
 DISCRETE = ("cart_pole", "gymnasium:CartPole-v1")
@@ -22,7 +22,7 @@ ENVS = (*DISCRETE, *CONTINUOUS)
 
 
 def can_act(algorithm: str, env: str) -> bool:
-    spec = load_any_spec(env) if ":" in env else load_spec(env)
+    spec = load_spec(env)
     return algorithm_sections()[algorithm]().can_act(spec.actions)
 
 

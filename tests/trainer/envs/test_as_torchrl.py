@@ -8,8 +8,8 @@ import torch
 from torchrl.envs import check_env_specs
 
 from operant.commands.bench.sides import random_actions
-from operant.trainer.envs import load_spec
 from operant.trainer.envs.as_torchrl import TorchRLEnv
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.vector import Transitions, VectorEnv
 
 NUM_ENVS = 3

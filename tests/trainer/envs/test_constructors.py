@@ -1,4 +1,4 @@
-"""What making an environment raises is one line, and `--traceback` shows where it was raised."""
+"""Errors of constructors are one line, and `--traceback` shows where they were raised."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from gymnasium.envs.registration import EnvSpec
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.checking import EnvError, check_reset
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.own_envs import check_own, register_own
+from operant.trainer.envs.spec import HostedSpec
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.jit.streams import TRAINING
 from operant.trainer.spaces import Discrete
@@ -93,7 +94,7 @@ def test_a_copy_that_cannot_be_made_is_named_as_the_first():
             raise OSError("one robot is there")
         return Exact("discrete")
 
-    spec = load_any_spec(register_own(make))
+    spec = load_spec(register_own(make))
     with pytest.raises(ConfigError, match="making it fails: OSError: one robot is there"):
         make_envs(spec, 2, 1, TRAINING)
 
@@ -125,14 +126,14 @@ def test_a_reset_without_a_seed_is_refused():
             return super().reset()
 
     with pytest.raises(ConfigError, match="reset takes no seed, expected reset"):
-        load_any_spec(register_own(lambda: Unseeded("discrete")))
+        load_spec(register_own(lambda: Unseeded("discrete")))
 
     class Seedless(gymnasium.Wrapper):
         def reset(self, *, seed=None, options=None):
             return self.env.reset()
 
     own = register_own(lambda: gymnasium.wrappers.TimeLimit(Seedless(Unseeded("discrete")), 9))
-    assert load_any_spec(own).actions.n == 3
+    assert load_spec(own).actions.n == 3
 
 
 def test_a_compiled_reset_is_taken_as_it_is():
@@ -166,7 +167,7 @@ def test_numbers_with_a_gradient_are_named(obs, reward, said):
     if said:
         with pytest.raises(ConfigError, match=said):
             check_own(lambda: Graded("discrete"))
-    spec = load_any_spec(register_own(lambda: Graded("discrete")))
+    spec = load_spec(register_own(lambda: Graded("discrete")))
     with closing(make_envs(spec, 1, 1, TRAINING)) as envs:
         out = Transitions.of(spec, 1)
         envs.reset(out.obs)
@@ -194,7 +195,7 @@ def test_a_wrong_step_of_a_vector_environment_is_named(change, said):
             given = {**dict(enumerate(super().step(actions))), **change}
             return tuple(each for each in given.values() if each is not ...)
 
-    spec = GymnasiumSpec("Exact", 2, Discrete(3, 5), action_space=exact_envs.SPACES["discrete"])
+    spec = HostedSpec("Exact", 2, Discrete(3, 5), action_space=exact_envs.SPACES["discrete"])
     envs = GymnasiumEnvs(spec, 1, 1, TRAINING, envs=Changed("discrete", 1))
     out = Transitions.of(spec, 1)
     envs.reset(out.obs)

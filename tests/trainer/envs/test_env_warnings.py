@@ -1,4 +1,4 @@
-"""What operant overlooks in an environment is said once, before training."""
+"""Features of an environment that operant ignores cause one warning, before training."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gymnasium.envs.registration import EnvSpec
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.status import open_page
 from operant.trainer.config.files import load_config, resolve
-from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.env_warnings import env_warnings
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.masks import UNUSED_KEYS, UNUSED_METHODS
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.jit.streams import TRAINING
-from operant.trainer.running.process import run_training
+from operant.trainer.running.process import Prepared, run_training
 
 MASKS = "the environment offers action masks that operant does not use: illegal actions will be tr"
 JOINED = "observations are dictionaries (goal, vector): their parts are joined as they are"
@@ -69,15 +69,15 @@ def warnings_of(monkeypatch):
         shown = EnvSpec("Shown-v0", entry_point=lambda **_: env)
         monkeypatch.setitem(gymnasium.registry, "Shown-v0", shown)
         config = load_config("gymnasium:Shown-v0", ["policy.hidden_sizes=[2]", *overrides])
-        return env_warnings(config)
+        return env_warnings(config.facts(), config.seed)
 
     return of
 
 
 def test_vectors_of_numbers_are_nothing_to_say(warnings_of):
     assert warnings_of(Shown()) == []
-    assert env_warnings(load_config("gymnasium:CartPole-v1")) == []
-    assert env_warnings(load_config("cart_pole")) == []
+    assert env_warnings(load_config("gymnasium:CartPole-v1").facts(), 1) == []
+    assert env_warnings(load_config("cart_pole").facts(), 1) == []
 
 
 def test_pictures_are_said_with_their_size_and_what_to_do(warnings_of):
@@ -154,7 +154,7 @@ def test_masks_that_only_steps_give_are_said_in_training(num_workers):
         def step(self, action):
             return *super().step(action)[:4], {"action_mask": np.ones(2, np.int8)}
 
-    spec = load_any_spec(register_own(InSteps), WorkerPlan(num_workers))
+    spec = load_spec(register_own(InSteps), WorkerPlan(num_workers))
     with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
         out = Transitions.of(spec, 2)
         envs.reset(out.obs)
@@ -179,7 +179,7 @@ def test_masks_among_observations_are_used(warnings_of):
     space = spaces.Dict({"goal": NUMBERS, "vector": NUMBERS, "action_mask": masks})
     (joined,) = warnings_of(Shown(space))
     assert joined.startswith(JOINED)
-    assert env_warnings(load_config("pettingzoo:parallel_envs:make_masked")) == []
+    assert env_warnings(load_config("pettingzoo:parallel_envs:make_masked").facts(), 1) == []
 
 
 def test_an_environment_that_cannot_be_looked_at_is_left_to_the_run(warnings_of):
@@ -197,7 +197,7 @@ def test_a_run_says_its_settings_first_and_then_what_it_overlooks(capsys, monkey
         ],
     )  # fmt: skip
     run, lock = create_run("joined", {"sources": sources})
-    assert run_training(run, lock, config) == 0
+    assert run_training(Prepared(run, lock, config)) == 0
     settings, *others = open_page(run).events()
     told = (
         "started dqn on Joined-v0: defaults of dqn, 4 settings by you: policy.hidden_sizes, "

@@ -13,7 +13,7 @@ from operant.commands.bench.sides import random_actions
 from operant.trainer.collecting.compiled import CompiledCollector
 from operant.trainer.collecting.fused import FusedCollector
 from operant.trainer.collecting.on_gpu import ActorCollector, CudaCollector
-from operant.trainer.envs import load_any_spec, load_spec, make_envs
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.names import ENV_NAMES, MINATAR_ENV_NAMES
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.envs.vector_on_gpu import CudaVectorEnv
@@ -94,7 +94,7 @@ def test_two_halves_of_a_rollout_are_the_whole_with_its_actions(make, name, smal
 
 
 def test_gymnasiums_environments_begin_as_they_would_among_all():
-    spec = load_any_spec("gymnasium:CartPole-v1")
+    spec = load_spec("gymnasium:CartPole-v1")
 
     def begun(num_envs, first_env):
         obs = np.zeros((num_envs, 4), np.float32)

@@ -14,15 +14,16 @@ from learning import collected, learn
 
 from operant.shared.errors import ConfigError
 from operant.shared.install_command import install_command
-from operant.trainer.envs import load_any_spec
 from operant.trainer.envs.checking import EnvError
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec, load_gymnasium_spec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, describe
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.spaces import action_spec
+from operant.trainer.envs.spec import HostedSpec
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.policies.distributions import make_distribution
 from operant.trainer.spaces import Discrete
 
-SPEC = GymnasiumSpec("count", 1, Discrete(2))
+SPEC = HostedSpec("count", 1, Discrete(2), host="gymnasium")
 MODES = tuple(AutoresetMode)
 
 
@@ -58,7 +59,7 @@ def make_envs(mode, *limits):
 
 
 def steps(envs, num_steps):
-    """What `num_steps` steps give: a list of transitions, and which were dead [T, N]."""
+    """The transitions of `num_steps` steps, and which were dead [T, N]."""
     out = Transitions.empty(SPEC.obs_size, envs.num_envs)
     envs.reset(out.obs)
     seen, dead = [], []
@@ -175,7 +176,7 @@ def test_dead_steps_change_nothing_that_is_learned(make_experiment):
 
 def test_a_factory_is_no_id_of_a_vector_environment():
     with pytest.raises(ConfigError, match=r"own takes ids, and sync also module:function"):
-        load_gymnasium_spec("hosted_envs:Count")
+        describe("hosted_envs:Count")
 
 
 @pytest.mark.parametrize(
@@ -222,11 +223,11 @@ def test_a_game_of_atari_is_known_without_an_import_of_ones_own(no_atari, monkey
     if "ale_py" not in sys.modules:  # so that the one of this test is taken out again
         monkeypatch.setitem(sys.modules, "ale_py", None)
     monkeypatch.delitem(sys.modules, "ale_py")
-    spec = load_any_spec("gymnasium:ALE/Count-v5")
+    spec = load_spec("gymnasium:ALE/Count-v5")
     assert spec.obs_size == 3
 
 
 def test_a_game_of_atari_without_its_package_is_answered_with_the_command(no_atari, monkeypatch):
     monkeypatch.setitem(sys.modules, "ale_py", None)
     with pytest.raises(ConfigError, match=re.escape(install_command("atari"))):
-        load_any_spec("gymnasium:ALE/Breakout-v5")
+        load_spec("gymnasium:ALE/Breakout-v5")

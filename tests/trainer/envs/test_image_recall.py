@@ -7,7 +7,7 @@ import pytest
 
 import operant
 from operant.trainer.config.files import load_config
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.image_recall import BAR, COLUMN, NUM_BARS, NUM_STEPS, ROW, SIDE
 from operant.trainer.envs.vector import Transitions, VectorEnv
 
@@ -66,7 +66,7 @@ def test_only_the_last_action_pays(begun):
 
 def test_its_policy_has_convolutions_and_its_images_stay_bytes():
     config = load_config(PRESET)
-    assert (config.encoder, config.policy.memory.kind) == ("minatar", "lstm")
+    assert (config.facts().encoder, config.policy.memory.kind) == ("minatar", "lstm")
     fused = ["device=cuda", "rollout=fused"]
     with pytest.raises(operant.UsageError, match="rollout = fused: image_recall takes its steps"):
         operant.train(PRESET, **dict(part.split("=") for part in fused))

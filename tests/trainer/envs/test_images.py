@@ -10,14 +10,15 @@ import pytest
 from gymnasium import spaces
 from image_envs import STEPS, RegularLarge
 
-from operant.trainer.envs import load_any_spec, make_envs
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.spaces import seen_in
+from operant.trainer.envs.spec import HostedSpec
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.jit.streams import TRAINING
 
-LARGE = load_any_spec("gymnasium:image_envs:RegularLarge")
+LARGE = load_spec("gymnasium:image_envs:RegularLarge")
 
 
 @pytest.mark.parametrize(
@@ -49,11 +50,9 @@ def test_all_else_is_a_vector_of_numbers(space):
 
 
 def own_envs():
-    """As an environment's own vector version steps them."""
+    """Stands in for an environment's own vector version."""
     source = LARGE.source
-    spec = GymnasiumSpec(
-        "Large", source.obs_size, source.actions, source.obs_type, source.obs_shape
-    )
+    spec = HostedSpec("Large", source.obs_size, source.actions, source.obs_type, source.obs_shape)
     envs = gymnasium.vector.SyncVectorEnv(
         [RegularLarge] * 4, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP
     )

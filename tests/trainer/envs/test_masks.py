@@ -10,16 +10,18 @@ import torch
 from gymnasium.envs.registration import EnvSpec as GymnasiumEnvSpec
 from learning import iterate
 from masked_envs import NUM_ACTIONS, NUM_STEPS, VECTORS, Batched, Vector
+from toy_envs import Described
 
 from operant.shared.errors import ConfigError
-from operant.trainer.config import train_config
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_any_spec
+from operant.trainer.envs import from_gymnasium, hosts
 from operant.trainer.envs.checking import EnvError
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, load_gymnasium_spec
+from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
+from operant.trainer.envs.hosts import describe, load_spec
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.experiment import build, build_on_gpu, plan, traits, untrained
 from operant.trainer.experiment.build import processor_experiment
+from operant.trainer.experiment.plan import plan
+from operant.trainer.experiment.traits import ANY_MACHINE
 from operant.trainer.machine.threads import Threads
 from operant.trainer.spaces import mask_size
 
@@ -45,7 +47,7 @@ def config_of(learner, env, *overrides, **more):
 
 def iterations(config, count=3):
     """The metrics of the last of some iterations and of an evaluation."""
-    plan.plan(config, plan.ANY_MACHINE)
+    plan(config, describe(config), ANY_MACHINE)
     threads = Threads(1)
     experiment = processor_experiment(config, threads)
     try:
@@ -76,7 +78,7 @@ def test_no_illegal_action_in_a_vector_environment(vector, register):
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.__name__)
 def test_rows_of_a_vector_environment_end_with_its_masks(vector, register):
     register(vector)
-    spec = load_gymnasium_spec("Masked-v0")
+    spec = from_gymnasium.describe("Masked-v0")
     envs = GymnasiumEnvs(spec, 3, seed=1, stream=0)
     size = mask_size(spec)
     assert spec.obs_size == NUM_ACTIONS + size
@@ -150,17 +152,14 @@ def test_a_batched_environment_without_a_legal_action_is_named():
 
 def test_a_mask_size_that_fits_no_actions_is_refused():
     with pytest.raises(ConfigError, match=r"BatchedUnfit': mask_size = 3, and actions have 5"):
-        load_any_spec("native:masked_envs:BatchedUnfit")
+        load_spec("native:masked_envs:BatchedUnfit")
 
 
 @pytest.fixture(params=["WORLD", "WORLD_OF_SEVERAL"])
 def world(request, monkeypatch):
     """A world of operant's own kind, whatever environment a configuration names."""
     spec = getattr(masked_envs, request.param)
-    for module in (train_config, untrained, traits):
-        monkeypatch.setattr(module, "spec_of", lambda _: spec)
-    for module in (build, build_on_gpu):
-        monkeypatch.setattr(module, "env_spec_of", lambda _: spec)
+    monkeypatch.setattr(hosts, "HOSTS", (Described(spec), *hosts.HOSTS))
     return spec
 
 
@@ -188,12 +187,12 @@ def test_a_graphics_card_draws_no_illegal_action_of_a_world(world, memory, make_
 def test_what_knows_no_masks_is_not_taken(world):
     on_gpu = {"device": "cuda", "num_threads": 0}
     for learner in ("ppo", "lstm"):
-        planned = plan.plan(config_of(learner, OWN, **on_gpu), plan.ANY_MACHINE)
+        planned = plan(config_of(learner, OWN, **on_gpu), world, ANY_MACHINE)
         assert planned.collector == "stepped"
     fused = config_of("ppo", OWN, rollout="fused", **on_gpu)
     with pytest.raises(ConfigError, match="rollout = fused"):
-        plan.plan(fused, plan.ANY_MACHINE)
-    on_processor = plan.plan(config_of("ppo", OWN, device="cpu"), plan.ANY_MACHINE)
+        plan(fused, world, ANY_MACHINE)
+    on_processor = plan(config_of("ppo", OWN, device="cpu"), world, ANY_MACHINE)
     assert (on_processor.update, on_processor.collector) == ("pytorch", "sliced")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.names import ENV_NAMES
 from operant.trainer.spaces import Box
 

@@ -14,19 +14,19 @@ from image_envs import Large
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import env_spec_of, load_any_spec, make_envs, preprocessing_of
+from operant.trainer.envs.hosts import describe, load_spec, make_envs
 from operant.trainer.envs.preprocessing.settings import Preprocessing
 from operant.trainer.envs.preprocessing.wrappers import preprocessed
 from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.dividing import SERIAL, WorkerPlan
 from operant.trainer.envs.workers.gymnasium_batch import maker
-from operant.trainer.envs.workers.plan import WorkerPlan
 from operant.trainer.jit.streams import EVALUATION, TRAINING
 
 GAME, VECTORS = "gymnasium:frame_envs:Game", "gymnasium:frame_envs:Vectors"
 
 
 def after_steps(env, num_steps, action=1):
-    """What the last of these steps gave, after a reset."""
+    """The result of the last of these steps, after a reset."""
     env.reset(seed=1)
     return [env.step(action) for _ in range(num_steps)][-1]
 
@@ -130,9 +130,9 @@ def test_a_lost_life_ends_an_episode_and_the_next_goes_on_with_the_game():
     assert env.unwrapped.frame == 0
 
 
-def played(settings, plan=None, stream=TRAINING, steps=12):
+def played(settings, plan=SERIAL, stream=TRAINING, steps=12):
     """Rewards, ends and the totals of steps in two environments."""
-    spec = load_any_spec(GAME, plan, Preprocessing(**settings))
+    spec = load_spec(GAME, plan, Preprocessing(**settings))
     with closing(make_envs(spec, 2, 1, stream)) as envs:
         out = Transitions.of(envs.spec, 2)
         envs.reset(out.obs)
@@ -162,7 +162,7 @@ def test_evaluations_play_whole_games_for_their_own_rewards():
 
 def test_observations_of_a_stack_stay_bytes_and_final_ones_are_those_of_the_lost_life():
     settings = Preprocessing(life_loss=True, greyscale=True, resize=(36, 36), frame_stack=4)
-    spec = load_any_spec(GAME, None, settings)
+    spec = load_spec(GAME, preprocessing=settings)
     assert (spec.obs_shape, spec.obs_type, spec.obs_range) == ((4, 36, 36), np.uint8, (0, 255))
     with closing(make_envs(spec, 1, 1, TRAINING)) as envs:
         out = Transitions.of(spec, 1)
@@ -193,7 +193,7 @@ def test_observations_of_a_stack_stay_bytes_and_final_ones_are_those_of_the_lost
 )  # fmt: skip
 def test_a_setting_without_a_use_is_one_line(env, settings, problem):
     with pytest.raises(ConfigError, match=problem):
-        load_any_spec(env, None, Preprocessing(**settings))
+        load_spec(env, preprocessing=Preprocessing(**settings))
 
 
 def test_a_missing_opencv_is_answered_with_the_command(monkeypatch):
@@ -208,10 +208,10 @@ def config_of(env=GAME, **settings):
 
 def test_a_protocol_is_settings_that_keys_win_over():
     config = config_of(protocol="deepmind", frame_stack=2, resize=40)
-    found = preprocessing_of(config)
+    found = describe(config).preprocessing
     assert (found.frame_stack, found.resize, found.life_loss) == (2, (40, 40), True)
-    assert config.encoder == "nature"
-    assert preprocessing_of(config_of()) == Preprocessing()
+    assert config.facts().encoder == "nature"
+    assert describe(config_of()).preprocessing == Preprocessing()
 
 
 def test_an_encoder_that_needs_larger_images_says_so():
@@ -260,10 +260,14 @@ class TestAtari:
     def test_an_id_starts_from_the_protocol_of_its_references(self):
         config = load_config("ALE/Pong-v5", ["algorithm=dqn"])
         assert config.table("preprocessing").protocol == "deepmind"
-        spec = env_spec_of(config)
-        assert (spec.obs_shape, spec.actions.n, config.encoder) == ((4, 84, 84), 6, "nature")
+        spec = describe(config)
+        assert (spec.obs_shape, spec.actions.n, config.facts().encoder) == (
+            (4, 84, 84),
+            6,
+            "nature",
+        )
         config = load_config("ALE/Pong-v5", ["preprocessing.protocol=machado"])
-        assert env_spec_of(config).actions.n == 18
+        assert describe(config).actions.n == 18
 
     def test_an_environment_that_skips_frames_itself_is_refused(self):
         env = gymnasium.make("ALE/Pong-v5")

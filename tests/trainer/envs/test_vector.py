@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.names import ENV_NAMES, MINATAR_ENV_NAMES
 from operant.trainer.envs.spec import EnvSpec
 from operant.trainer.envs.stepping import one_by_one
@@ -32,7 +32,10 @@ def count_observe(state, env, obs):
     obs[env, 0] = state[0, env]
 
 
-COUNTER = EnvSpec("counter", 1, 1, Discrete(3), 4, count_reset, count_step, count_observe)
+COUNTER = EnvSpec(
+    "counter", 1, Discrete(3), state_size=1, max_episode_steps=4,
+    reset=count_reset, step=count_step, observe=count_observe,
+)  # fmt: skip
 
 
 def switch_step(state, env, action):
@@ -41,7 +44,10 @@ def switch_step(state, env, action):
     return state[0, env], action[0] == 1
 
 
-SWITCH = EnvSpec("switch", 1, 1, MultiDiscrete((2, 5)), 9, count_reset, switch_step, count_observe)
+SWITCH = EnvSpec(
+    "switch", 1, MultiDiscrete((2, 5)), state_size=1, max_episode_steps=9,
+    reset=count_reset, step=switch_step, observe=count_observe,
+)  # fmt: skip
 
 
 class Stepped:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from learning import iterate
-from toy_envs import WALK
+from toy_envs import WALK, Described
 
 from operant.trainer.collecting.collector import SlicedCollector
 from operant.trainer.collecting.compiled import CompiledCollector
-from operant.trainer.config import train_config
+from operant.trainer.envs import hosts
 from operant.trainer.envs.vector import Transitions, VectorEnv
-from operant.trainer.experiment import build, plan, refusals, traits, untrained
 from operant.trainer.experiment.evaluation import evaluate
 
 COMPILED, TORCH, PQN = ("ppo", "float32"), ("ppo", "bfloat16"), ("pqn", "float32")
@@ -20,11 +19,7 @@ COMPILED, TORCH, PQN = ("ppo", "float32"), ("ppo", "bfloat16"), ("pqn", "float32
 @pytest.fixture
 def walkers(monkeypatch):
     """Whatever environment a configuration names has two agents."""
-    for module in (train_config, plan, refusals, traits):
-        monkeypatch.setattr(module, "num_agents_of", lambda _: WALK.num_agents)
-    for module in (train_config, untrained):
-        monkeypatch.setattr(module, "spec_of", lambda _: WALK)
-    monkeypatch.setattr(build, "env_spec_of", lambda _: WALK)
+    monkeypatch.setattr(hosts, "HOSTS", (Described(WALK), *hosts.HOSTS))
 
 
 @pytest.fixture(params=[COMPILED, TORCH, PQN], ids=["compiled", "pytorch", "pqn"])

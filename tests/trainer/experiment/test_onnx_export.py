@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, Tuple, flatten
 
-from operant.trainer.config.from_values import make_config
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.experiment.onnx_export import metadata_of
 
@@ -29,7 +29,7 @@ class Parts(gymnasium.Env):
 
 
 def test_the_order_of_the_parts_of_observations_and_actions_is_in_the_metadata():
-    metadata = metadata_of(make_config({}, [f"env={register_own(Parts)}"]))
+    metadata = metadata_of("parts", load_spec(register_own(Parts)))
     parts = json.loads(metadata["observation_parts"])
     assert [(part["name"], part["start"], part["size"]) for part in parts] == [
         ("more/0", 0, 3), ("more/1", 3, 4), ("speed", 7, 2),
@@ -45,4 +45,4 @@ def test_the_order_of_the_parts_of_observations_and_actions_is_in_the_metadata()
 
 
 def test_a_row_of_one_part_has_no_order_to_tell():
-    assert metadata_of(make_config({}, [])).keys() == {"env", "observation_shape"}
+    assert metadata_of("cart_pole", load_spec("cart_pole")).keys() == {"env", "observation_shape"}

@@ -8,6 +8,7 @@ from operant.shared.errors import ConfigError
 from operant.trainer.collecting.collector import needs_one_piece
 from operant.trainer.config.from_values import make_config
 from operant.trainer.config.train_config import algorithm_sections
+from operant.trainer.envs.hosts import describe
 from operant.trainer.experiment.plan import (
     ANY_MACHINE,
     Machine,
@@ -35,7 +36,8 @@ TWO_GROUPS = ("workers.num_workers=auto", "workers.async_factor=2")
 
 
 def planned(overrides, machine, ranks=None):
-    return plan(make_config({}, overrides), machine, ranks)
+    config = make_config({}, overrides)
+    return plan(config, describe(config), machine, ranks)
 
 
 # Device, executor, host, update and collector.
@@ -179,7 +181,7 @@ def test_a_rank_has_workers_for_its_own_environments_and_its_part_of_the_cores()
 )
 def test_noise_that_lasts_is_explored_in_one_group(noise):
     config = make_config({}, (*noise, "num_envs=8", "workers.num_workers=auto"))
-    assert plan(config, Machine(2, 2, "none")).workers == ((0, 1), (2, 1))
+    assert plan(config, describe(config), Machine(2, 2, "none")).workers == ((0, 1), (2, 1))
     assert needs_one_piece(make_policy(config))  # the collector asks the policy
 
 

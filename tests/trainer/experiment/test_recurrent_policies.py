@@ -8,7 +8,7 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.envs import env_spec_of, load_spec
+from operant.trainer.envs.hosts import describe, load_spec
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.experiment.evaluation import evaluate
 from operant.trainer.experiment.onnx_export import write_onnx
@@ -77,7 +77,7 @@ def test_a_file_takes_and_gives_the_state_and_acts_as_here(experiment, tmp_path)
 def test_episodes_that_are_played_are_those_of_an_evaluation(experiment):
     config = experiment.config
     trained = TrainedPolicy(experiment.policy, config, 2)
-    returns = evaluate(experiment.policy, env_spec_of(config), 3, config.seed).returns.tolist()
+    returns = evaluate(experiment.policy, describe(config), 3, config.seed).returns.tolist()
     episodes = make_episodes(trained)
     for number in (1, 0, 2):  # each begins knowing nothing, whatever was played before
         episodes.begin(config.seed, number)

@@ -15,7 +15,9 @@ import torch
 from learning import iterate
 
 from operant.shared.errors import ConfigError
-from operant.trainer.experiment.plan import Machine, plan
+from operant.trainer.envs.hosts import describe
+from operant.trainer.experiment.plan import plan
+from operant.trainer.experiment.traits import Machine
 from operant.trainer.jit import torch_compiling
 
 pytestmark = pytest.mark.slow
@@ -199,8 +201,9 @@ def test_what_cannot_be_compiled_is_one_line(monkeypatch):
 
 def test_beside_the_compiled_loops_of_ppo_it_has_nothing_to_do_and_says_so(small_config):
     processor = Machine(no_gpu="none")
-    (notice,) = plan(small_config("compile=true"), processor).notices
+    config = small_config("compile=true")
+    (notice,) = plan(config, describe(config), processor).notices
     assert "compile has no effect" in notice
     by_torch = small_config("compile=true", "ppo.sampler=sequential")
-    (notice,) = plan(by_torch, processor).notices
+    (notice,) = plan(by_torch, describe(by_torch), processor).notices
     assert "PyTorch collects and learns, because of ppo.sampler = sequential" in notice

@@ -10,6 +10,7 @@ import torch
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
+from operant.trainer.envs.hosts import describe
 from operant.trainer.experiment.plan import plan, this_machine
 from operant.trainer.machine import device
 from operant.trainer.machine.device import out_of_memory_message
@@ -23,8 +24,9 @@ TEXT = (
 
 
 def refused(*overrides):
+    config = make_config({}, overrides)
     with pytest.raises(ConfigError) as caught:
-        plan(make_config({}, overrides), this_machine())
+        plan(config, describe(config), this_machine())
     return str(caught.value)
 
 
@@ -36,7 +38,8 @@ def test_a_gpu_that_is_not_there_is_an_error(monkeypatch):
 def test_without_the_compiler_for_kernels_auto_is_the_processor(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(device.importlib.util, "find_spec", lambda name: None)
-    assert plan(make_config({}), this_machine()).device == "cpu"
+    config = make_config({})
+    assert plan(config, describe(config), this_machine()).device == "cpu"
     assert "numba-cuda is not installed; pip install" in refused("device=cuda")
 
 

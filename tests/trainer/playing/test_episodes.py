@@ -13,11 +13,10 @@ from tinyphysics_files import write_model, write_routes
 
 from operant.shared.episodes.scene import ROLES, Frame
 from operant.shared.errors import UsageError
-from operant.trainer.envs import env_spec_of
+from operant.trainer.envs.hosts import describe
 from operant.trainer.envs.names import (
     CONFIGURED_ENV_NAMES,
     ENV_NAMES,
-    LEARNED_ENV_NAMES,
     MINATAR_ENV_NAMES,
 )
 from operant.trainer.experiment.evaluation import evaluate
@@ -71,7 +70,7 @@ def check_scene(scene, num_agents):
 @pytest.mark.slow
 @pytest.mark.usefixtures("challenge")
 @pytest.mark.parametrize(
-    "env", [*ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES, *LEARNED_ENV_NAMES]
+    "env", [*ENV_NAMES, *MINATAR_ENV_NAMES, *CONFIGURED_ENV_NAMES, "tinyphysics"]
 )
 def test_every_environment_is_drawn_from_its_beginning_to_its_end(env, episodes_of):
     assert callable(load_drawing(env))
@@ -112,7 +111,7 @@ def test_episode_k_is_the_one_of_environment_k_of_an_evaluation(
     preset, most_steps, untrained, episodes_of
 ):
     trained = untrained(*preset)
-    spec, seed = env_spec_of(trained.config), trained.config.seed
+    spec, seed = describe(trained.config), trained.config.seed
     evaluation = evaluate(trained.policy, spec, 3, seed, most_steps)
     episodes = episodes_of(*preset)
     returns = []
@@ -225,7 +224,7 @@ def test_mettagrids_worlds_are_drawn_as_an_evaluation_plays_them(episodes_of):
     episodes.begin(3, 1)
     assert played_out(episodes).returns == last.returns
     evaluation = evaluate(
-        episodes._trained.policy, env_spec_of(episodes._trained.config), 2, 3, 27_000,
+        episodes._trained.policy, describe(episodes._trained.config), 2, 3, 27_000,
         lambda *_: None, 0.9,
     )  # fmt: skip
     assert evaluation.returns[4:].tolist() == pytest.approx(last.returns)

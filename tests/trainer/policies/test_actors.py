@@ -9,8 +9,8 @@ import torch
 from torch.distributions import Normal
 
 from operant.shared.errors import ConfigError
-from operant.trainer.envs import load_spec
-from operant.trainer.policies.actors import DeterministicActor, SquashedGaussianActor
+from operant.trainer.envs.hosts import load_spec
+from operant.trainer.policies.actor import DeterministicActor, SquashedGaussianActor
 from operant.trainer.policies.distributions.squashing import (
     ARCTAN,
     SQUASHES,

@@ -11,9 +11,9 @@ import torch
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_any_spec, spec_of
-from operant.trainer.envs.names import ALL_ENV_NAMES, FOREIGN_ENV_NAMES, LEARNED_ENV_NAMES
-from operant.trainer.experiment.plan import Machine, plan
+from operant.trainer.envs.hosts import Worlds, describe, load_spec
+from operant.trainer.experiment.plan import plan
+from operant.trainer.experiment.traits import Machine
 from operant.trainer.policies.encoder import make_encoder, own_encoder
 from operant.trainer.settings.policy import PolicyConfig
 from operant.trainer.spaces import ANY_NUMBERS, Discrete
@@ -68,10 +68,10 @@ def test_auto_goes_by_the_observations(spec, from_replay, encoder):
     assert chosen_encoder("auto", spec, from_replay) == encoder
 
 
-@pytest.mark.parametrize("env", sorted({*ALL_ENV_NAMES} - {*LEARNED_ENV_NAMES, *FOREIGN_ENV_NAMES}))
+@pytest.mark.parametrize("env", Worlds.names)
 def test_environments_with_images_are_listed_as_such(env):
     config = make_config({"env": env})
-    assert config.encoder == chosen_encoder("auto", spec_of(config), False)
+    assert config.facts().encoder == chosen_encoder("auto", describe(config), False)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_what_is_wrong_with_a_network_of_ones_own_is_said_in_one_line(name, said
 
 @pytest.mark.parametrize("given", [None, torch.zeros(5, 12), torch.zeros(3, 11)])
 def test_features_of_another_shape_later_are_said_in_one_line(given):
-    spec = load_any_spec("gymnasium:image_envs:Sides")
+    spec = load_spec("gymnasium:image_envs:Sides")
     encoder = own_encoder("image_envs:Pair", spec, 1)
     encoder.module.forward = lambda obs: given
     with pytest.raises(ConfigError, match=r"for 3 observations, expected \(3, \d+\) as in its"):
@@ -190,6 +190,6 @@ def test_a_configuration_that_fits_no_encoder_is_refused(values, said):
 )  # fmt: skip
 def test_the_first_notice_says_what_auto_chose(name, encoder):
     config = make_config({"env": env(name)})
-    planned = plan(config, NO_GPU)
+    planned = plan(config, describe(config), NO_GPU)
     assert planned.notices[0].startswith(f"policy.encoder = auto is {encoder}, for observations")
     assert planned.update == ("compiled" if encoder == "mlp" else "pytorch")

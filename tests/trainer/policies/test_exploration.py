@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.envs import load_spec
-from operant.trainer.policies.actors import GaussianNoise, StateDependentActor
+from operant.trainer.envs.hosts import load_spec
+from operant.trainer.policies.actor import GaussianNoise, StateDependentActor
 from operant.trainer.settings.policy import PolicyConfig
 
 CONFIG = PolicyConfig(hidden_sizes=(8, 6), activation="relu")

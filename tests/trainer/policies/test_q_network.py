@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.policies.q_network import QPolicy
 from operant.trainer.policies.value_network import make_layer_norm_network
 from operant.trainer.settings.policy import PolicyConfig

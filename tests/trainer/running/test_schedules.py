@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from operant.trainer.config.from_values import make_config
-from operant.trainer.running.loop import moved_schedules, scheduled_values
+from operant.trainer.experiment.restoring import moved_schedules, scheduled_values
 
 
 def config_of(algorithm="ppo", total=1000, schedule=None, **settings):
@@ -47,7 +47,7 @@ def test_an_epsilon_that_has_fallen_within_the_warm_up_is_said(fraction, is_said
     config = config_of(
         "dqn", 10_000, warmup_env_steps=2000, epsilon_fraction=fraction, epsilon_end=0.1
     )
-    (text,) = config.algorithm_section.warnings(config) or ("",)
+    (text,) = config.algorithm_section.warnings(config.facts()) or ("",)
     assert text == is_said * (
         "dqn.epsilon_start and dqn.epsilon_fraction change nothing: epsilon is dqn.epsilon_end = "
         "0.1 after 2000 env steps, and all actions are random up to dqn.warmup_env_steps = 2000"

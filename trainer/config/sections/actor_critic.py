@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ....shared import Metric
-from ...envs import spec_of
+from ...settings.facts import Facts
 from ...settings.section import Fraction
 from ...spaces.encoders import ENVIRONMENT, MLP, is_packed
 from .dqn import check_hidden_layer
 from .off_policy import OffPolicyConfig
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
 
 ENTROPY = Metric("policy/entropy", "nats", description="mean entropy of the action distributions")
 
@@ -51,12 +48,12 @@ class ActorCriticConfig(OffPolicyConfig):
         """Whether a part of actions is random after warm-up as well."""
         return max(self.epsilon_start, self.epsilon_end) > 0
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
-        if config.encoder == ENVIRONMENT:
-            check_hidden_layer(config, "joins what it sees and what it does in one")
+    def check(self, facts: Facts) -> None:
+        super().check(facts)
+        if facts.encoder == ENVIRONMENT:
+            check_hidden_layer(facts, "joins what it sees and what it does in one")
         if self.target_every > 1 and self.target_every % self.policy_delay:
-            name = config.base_algorithm
+            name = facts.algorithm_table
             raise ValueError(
                 f"{name}.target_every = {self.target_every}: targets move with the actor, "
                 f"{name}.policy_delay = {self.policy_delay}; a multiple of that"
@@ -77,9 +74,9 @@ class DDPGConfig(ActorCriticConfig):
     )
     smoothing_clip: float = Field(0.5, gt=0, le=10, description="clips that noise")
 
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
-        name = config.base_algorithm
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(facts)
+        name = facts.algorithm_table
         if not self.smoothing_std:
             yield f"{name}.smoothing_clip", f"there is no noise to clip, {name}.smoothing_std = 0"
 
@@ -103,9 +100,9 @@ class ACIQNConfig(DDPGConfig):
         1.0, gt=0, le=1, description="fraction of lowest returns that the actor goes by; 1: all"
     )
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
-        check_hidden_layer(config, "joins fractions of the return in one")
+    def check(self, facts: Facts) -> None:
+        super().check(facts)
+        check_hidden_layer(facts, "joins fractions of the return in one")
 
 
 class SACConfig(ActorCriticConfig):
@@ -131,9 +128,9 @@ class SACConfig(ActorCriticConfig):
         None, ge=-1000, le=1000, description="in nats; none: minus the number of actions"
     )
 
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
-        name = config.base_algorithm
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(facts)
+        name = facts.algorithm_table
         if self.exploration == "policy":
             reason = f"there is no noise to explore with, {name}.exploration = policy"
             yield f"{name}.exploration_std", reason
@@ -153,8 +150,8 @@ class TQCConfig(SACConfig):
         2, ge=0, le=1023, description="largest quantiles left out of the target, per critic"
     )
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
+    def check(self, facts: Facts) -> None:
+        super().check(facts)
         if self.dropped_quantiles >= self.num_quantiles:
             raise ValueError(
                 f"tqc.dropped_quantiles = {self.dropped_quantiles} leaves none of "
@@ -172,12 +169,12 @@ class CrossQConfig(SACConfig):
 
     policy_delay: int = Field(3, ge=1, le=1024, description="critic updates per actor update")
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
-        if is_packed(spec_of(config)):
+    def check(self, facts: Facts) -> None:
+        super().check(facts)
+        if is_packed(facts.spec):
             raise ValueError(
                 "algorithm = crossq takes vectors, and observations are dictionaries with images; "
                 "use sac, or a wrapper that gives a vector"
             )
-        if config.encoder != MLP:
-            raise ValueError(f"policy.encoder = {config.encoder}: crossq takes vectors, use mlp")
+        if facts.encoder != MLP:
+            raise ValueError(f"policy.encoder = {facts.encoder}: crossq takes vectors, use mlp")

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from ....shared import Metric
+from ...settings.facts import Facts
 from ...settings.section import Section
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
 
 
 class ContrastiveConfig(Section):
@@ -43,28 +39,24 @@ class ContrastiveConfig(Section):
                    description="InfoNCE; guessing has the logarithm of the rows of a minibatch"),
         )  # fmt: skip
 
-    def check(self, config: TrainConfig) -> None:
+    def check(self, facts: Facts, num_minibatches: int) -> None:
         """Raises ValueError where this and the rest of the run do not fit together."""
-        setting = f"contrastive.coef = {self.coef}"
         if not self.coef:
-            for key, field in type(self).model_fields.items():
-                if (value := getattr(self, key)) != field.default:
-                    raise ValueError(f"contrastive.{key} = {value}: {setting}, which is off")
             return
-        memory = config.policy.memory
+        setting = f"contrastive.coef = {self.coef}"
+        memory = facts.policy.memory
         if not memory.is_on:
             raise ValueError(
                 f"{setting}: it compares what policies remember, and policy.memory.kind = none; "
                 "use lstm or gru"
             )
-        row_steps = memory.horizon or config.rollout_steps
+        row_steps = memory.horizon or facts.rollout_steps
         if row_steps < 2:
             key = "policy.memory.horizon" if memory.horizon else "rollout_steps"
             raise ValueError(
                 f"{setting}: rows of one step, {key} = 1, have no later step; use more"
             )
-        num_rows = config.num_rows * (config.rollout_steps // row_steps)
-        num_minibatches = config.algorithm_section.num_minibatches
+        num_rows = facts.num_rows * (facts.rollout_steps // row_steps)
         if num_rows < 2 * num_minibatches:
             raise ValueError(
                 f"{setting}: negatives are other rows, and each of ppo.num_minibatches = "

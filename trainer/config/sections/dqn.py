@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from ...settings.facts import Facts
 from ...settings.section import Fraction, Section
 from .off_policy import OffPolicyConfig, PrioritizedReplayConfig
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
 
 NOISY_STD = (
     "NoisyNet: initial noise in all layers, times the square root of a layer's inputs; 0: no noise"
@@ -43,10 +41,10 @@ class C51Config(ValueBasedConfig):
     highest: float = Field(10.0, ge=-1e9, le=1e9, description="return of the highest atom")
     num_atoms: int = Field(51, ge=2, le=1024, description="atoms of the return distribution")
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
+    def check(self, facts: Facts) -> None:
+        super().check(facts)
         if self.lowest >= self.highest:
-            name = config.base_algorithm
+            name = facts.algorithm_table
             raise ValueError(
                 f"{name}.lowest = {self.lowest:g} is not below {name}.highest = {self.highest:g}"
             )
@@ -70,11 +68,11 @@ class QRDQNConfig(ValueBasedConfig):
     num_quantiles: int = Field(50, ge=1, le=1024, description="quantiles of the return per action")
 
 
-def check_hidden_layer(config: TrainConfig, reason: str) -> None:
+def check_hidden_layer(facts: Facts, reason: str) -> None:
     """Raises ValueError if the policy has no hidden layer."""
-    if not config.policy.hidden_sizes:
+    if not facts.policy.hidden_sizes:
         raise ValueError(
-            f"policy.hidden_sizes = []: {config.base_algorithm} needs a hidden layer: it {reason}"
+            f"policy.hidden_sizes = []: {facts.algorithm_table} needs a hidden layer: it {reason}"
         )
 
 
@@ -91,9 +89,9 @@ class IQNConfig(ValueBasedConfig):
         "separately",
     )
 
-    def check(self, config: TrainConfig) -> None:
-        super().check(config)
-        check_hidden_layer(config, "joins fractions of the return in one")
+    def check(self, facts: Facts) -> None:
+        super().check(facts)
+        check_hidden_layer(facts, "joins fractions of the return in one")
         if self.double and self.best_by == "quantile":
             raise ValueError(
                 "iqn.best_by = quantile: the target's own quantiles choose; iqn.double = false"

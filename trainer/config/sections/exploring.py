@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from ....shared import Metric
+from ...settings.facts import Facts
 from ...settings.section import AlgorithmSection, Fraction
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
 
 EPSILON = Metric("exploration/epsilon", description="part of random actions")
 
@@ -25,9 +22,9 @@ class EpsilonGreedyConfig(AlgorithmSection):
         0.5, gt=0, le=1, description="fraction of the run over which it falls; above 0, up to 1"
     )
 
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
-        name = config.base_algorithm
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(facts)
+        name = facts.algorithm_table
         if self.epsilon_start == self.epsilon_end:
             reason = f"{name}.epsilon_start and {name}.epsilon_end are both {self.epsilon_end:g}"
             yield f"{name}.epsilon_fraction", reason

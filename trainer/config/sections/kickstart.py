@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from ....shared import Metric
-from ...envs.names import LEARNED_ENV_NAMES
+from ...settings.facts import Facts
 from ...settings.section import Fraction, Section
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
 
 
 class KickstartConfig(Section):
@@ -40,15 +35,13 @@ class KickstartConfig(Section):
             return ()
         return (Metric("loss/kickstart", better="down", description="distance from teachers"),)
 
-    def check(self, config: TrainConfig) -> None:
+    def check(self, facts: Facts) -> None:
         """Raises ValueError where this and the rest of the run do not fit together."""
         if not self.teachers:
-            for key, field in type(self).model_fields.items():
-                if (value := getattr(self, key)) != field.default:
-                    raise ValueError(f"kickstart.{key} = {value}: there are no kickstart.teachers")
-        elif config.env in LEARNED_ENV_NAMES:
-            raise ValueError(f"kickstart.teachers: {config.env} cannot learn from other policies")
-        elif not (self.policy_coef or self.value_coef):
+            return
+        if facts.host == "tinyphysics":
+            raise ValueError(f"kickstart.teachers: {facts.env} cannot learn from other policies")
+        if not (self.policy_coef or self.value_coef):
             raise ValueError(
                 "kickstart.policy_coef = 0 and kickstart.value_coef = 0: one is wanted"
             )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ....shared import Metric
-from ...envs.names import is_hosted
+from ...settings.facts import Facts
 from ...settings.section import Fraction, Section
 from .exploring import EPSILON, EpsilonGreedyConfig
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
-
 
 UPDATES_PER_S = Metric(
     "updates/per_s", "updates/s", better="up", description="over 30 s of training"
@@ -130,20 +126,20 @@ class OffPolicyConfig(EpsilonGreedyConfig):
         """
         return 1
 
-    def warnings(self, config: TrainConfig) -> tuple[str, ...]:
-        num_env_steps = config.num_iterations * config.rollout_size
+    def warnings(self, facts: Facts) -> tuple[str, ...]:
+        num_env_steps = facts.num_iterations * facts.rollout_size
         if num_env_steps >= self.warmup_env_steps:
-            return self._exploration_warnings(config)
+            return self._exploration_warnings(facts)
         return (
             f"this run learns nothing: it ends after {num_env_steps} env steps, and the first "
-            f"update comes after {config.base_algorithm}.warmup_env_steps = "
+            f"update comes after {facts.algorithm_table}.warmup_env_steps = "
             f"{self.warmup_env_steps}",
         )
 
-    def _exploration_warnings(self, config: TrainConfig) -> tuple[str, ...]:
+    def _exploration_warnings(self, facts: Facts) -> tuple[str, ...]:
         """Warn where epsilon falls within the warm-up, whose actions are all random."""
-        name = config.base_algorithm
-        end = self.epsilon_fraction * config.num_scheduled_iterations * config.rollout_size
+        name = facts.algorithm_table
+        end = self.epsilon_fraction * facts.num_scheduled_iterations * facts.rollout_size
         if self.epsilon_start == self.epsilon_end or end > self.warmup_env_steps:
             return ()
         return (
@@ -152,25 +148,25 @@ class OffPolicyConfig(EpsilonGreedyConfig):
             f"are random up to {name}.warmup_env_steps = {self.warmup_env_steps}",
         )
 
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
-        if not config.table("replay").priority_exponent:
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(facts)
+        if not facts.tables["replay"].priority_exponent:
             reason = "there are no priorities to undo, replay.priority_exponent = 0"
             yield "replay.importance_exponent", reason
-        where = config.env if is_hosted(config.env) else "device = cpu"
-        if config.device == "cpu" or is_hosted(config.env):
+        where = "device = cpu" if facts.is_own else facts.env
+        if facts.device == "cpu" or not facts.is_own:
             yield "replay.memory", f"{where} is on the processor, where all memory is the host's"
 
-    def check(self, config: TrainConfig) -> None:
-        name, size = config.base_algorithm, config.rollout_size
+    def check(self, facts: Facts) -> None:
+        name, size = facts.algorithm_table, facts.rollout_size
         wanted = self.updates_per_env_step * size
         if abs(wanted - round(wanted)) > 1e-6 * wanted or wanted < 0.5:
             raise ValueError(
                 f"{name}.updates_per_env_step = {self.updates_per_env_step:g} x {size} env steps "
-                f"an iteration ({config.rollout_in_words}) = {wanted:g} updates, which is no "
+                f"an iteration ({facts.rollout_in_words}) = {wanted:g} updates, which is no "
                 "whole number; change rollout_steps"
             )
-        replay = config.table("replay")
+        replay = facts.tables["replay"]
         warm = max(self.warmup_env_steps, size)
         if self.batch_size > warm:
             raise ValueError(
@@ -182,11 +178,11 @@ class OffPolicyConfig(EpsilonGreedyConfig):
                 raise ValueError(
                     f"replay.capacity = {replay.capacity}: {name}.{key} wants {needed} transitions"
                 )
-        rows = replay.capacity // config.num_rows
-        for key, needed in {"n_step": self.n_step, "rollout_steps": config.rollout_steps}.items():
+        rows = replay.capacity // facts.num_rows
+        for key, needed in {"n_step": self.n_step, "rollout_steps": facts.rollout_steps}.items():
             if needed >= rows:
                 where = f"{name}.{key}" if key == "n_step" else key
                 raise ValueError(
                     f"{where} = {needed}: replay.capacity = {replay.capacity} holds {rows} steps "
-                    f"of each of {config.rows_in_words}, and more than {needed} are wanted"
+                    f"of each of {facts.rows_in_words}, and more than {needed} are wanted"
                 )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from ....shared import Metric
+from ...settings.facts import Facts
 from ...settings.section import AlgorithmSection, Fraction, Schedule, Section
 from .contrastive import ContrastiveConfig
 from .kickstart import KickstartConfig
 from .rollouts import SKIPPED, check_minibatches
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
 
 
 class PPOConfig(AlgorithmSection):
@@ -88,15 +86,21 @@ class PPOConfig(AlgorithmSection):
         defaults = type(self).model_fields
         return {key: value for key, value in values.items() if value != defaults[key].default}
 
-    def check(self, config: TrainConfig) -> None:
-        if config.policy.precision == "float16":
+    def check(self, facts: Facts) -> None:
+        if facts.policy.precision == "float16":
             raise ValueError("policy.precision = float16: ppo takes float32 or bfloat16")
-        check_minibatches(config, self.num_minibatches)
-        for table in self.tables:
-            config.table(table).check(config)
+        check_minibatches(facts, self.num_minibatches)
+        facts.tables["kickstart"].check(facts)
+        facts.tables["contrastive"].check(facts, self.num_minibatches)
 
-    def ignored_keys(self, config: TrainConfig) -> Iterator[tuple[str, str]]:
-        yield from super().ignored_keys(config)
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        yield from super().ignored_keys(facts)
+        if not facts.tables["kickstart"].teachers:
+            for key in KickstartConfig.model_fields:
+                yield f"kickstart.{key}", "there are no kickstart.teachers"
+        if not facts.tables["contrastive"].coef:
+            for key in ContrastiveConfig.model_fields:
+                yield f"contrastive.{key}", "contrastive.coef = 0.0, which is off"
         if self.sampler != "prioritised":
             for key in ("priority_exponent", "importance_exponent"):
                 yield f"ppo.{key}", f"no use for it, ppo.sampler = {self.sampler}"

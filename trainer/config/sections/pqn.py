@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from ....shared import Metric
+from ...settings.facts import Facts
 from ...settings.section import Fraction
 from .exploring import EPSILON, EpsilonGreedyConfig
 from .rollouts import SKIPPED, check_minibatches
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
 
 
 class PQNConfig(EpsilonGreedyConfig):
@@ -39,5 +37,5 @@ class PQNConfig(EpsilonGreedyConfig):
         10.0, gt=0, description="maximum gradient norm; larger gradients are scaled down to it"
     )
 
-    def check(self, config: TrainConfig) -> None:
-        check_minibatches(config, self.num_minibatches)
+    def check(self, facts: Facts) -> None:
+        check_minibatches(facts, self.num_minibatches)

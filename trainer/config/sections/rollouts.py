@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....shared import Metric
-
-if TYPE_CHECKING:
-    from .. import TrainConfig
+from ...settings.facts import Facts
 
 SKIPPED = Metric(
     "updates/skipped", "updates", level=1,
@@ -15,29 +11,29 @@ SKIPPED = Metric(
 )  # fmt: skip
 
 
-def check_minibatches(config: TrainConfig, num_minibatches: int) -> None:
+def check_minibatches(facts: Facts, num_minibatches: int) -> None:
     """Raises ValueError where minibatches do not divide the rollout, or with memory its rows."""
-    if config.policy.memory.is_on:
-        _check_rows(config, num_minibatches)
-    elif config.rollout_size % num_minibatches:
+    if facts.policy.memory.is_on:
+        _check_rows(facts, num_minibatches)
+    elif facts.rollout_size % num_minibatches:
         raise ValueError(
-            f"{config.base_algorithm}.num_minibatches = {num_minibatches} does not divide the "
-            f"rollout of {config.rollout_in_words} = {config.rollout_size}; "
-            f"use {_nearest_divisors(config.rollout_size, num_minibatches)}"
+            f"{facts.algorithm_table}.num_minibatches = {num_minibatches} does not divide the "
+            f"rollout of {facts.rollout_in_words} = {facts.rollout_size}; "
+            f"use {_nearest_divisors(facts.rollout_size, num_minibatches)}"
         )
 
 
-def _check_rows(config: TrainConfig, num_minibatches: int) -> None:
-    steps, horizon = config.rollout_steps, config.policy.memory.horizon or config.rollout_steps
+def _check_rows(facts: Facts, num_minibatches: int) -> None:
+    steps, horizon = facts.rollout_steps, facts.policy.memory.horizon or facts.rollout_steps
     if steps % horizon:
         raise ValueError(
             f"policy.memory.horizon = {horizon} does not divide rollout_steps = {steps}; "
             f"use {_nearest_divisors(steps, horizon)}"
         )
-    num_rows = config.num_rows * (steps // horizon)
+    num_rows = facts.num_rows * (steps // horizon)
     if num_rows % num_minibatches:
         raise ValueError(
-            f"{config.base_algorithm}.num_minibatches = {num_minibatches} does not divide the "
+            f"{facts.algorithm_table}.num_minibatches = {num_minibatches} does not divide the "
             f"{num_rows} rows of {horizon} steps that policy.memory cuts the rollout into; "
             f"use {_nearest_divisors(num_rows, num_minibatches)}"
         )

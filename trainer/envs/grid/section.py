@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from ....shared.errors import ConfigError
+from ...settings.facts import Facts
 from ...settings.section import EnvSection
 from .maps import Map, read_map
-
-if TYPE_CHECKING:
-    from ...config import TrainConfig
 
 MOST_AGENTS, MOST_SIDE = 64, 128
 COUNTS = ("num_walls", "num_mines", "num_generators", "num_altars", "num_agents")
@@ -74,14 +72,14 @@ class ArenaSection(EnvSection):
         128, ge=1, le=4096, description="size of the policy's embedding of the tokens; 1 to 4096"
     )
 
-    def check(self, config: TrainConfig) -> None:
-        if config.normalization.obs:
+    def check(self, facts: Facts) -> None:
+        if facts.normalizes_obs:
             raise ValueError(
-                f"normalization.obs = true: {config.env} has token observations; use false"
+                f"normalization.obs = true: {facts.env} has token observations; use false"
             )
-        if config.base_algorithm != "ppo":
+        if facts.algorithm_table != "ppo":
             raise ValueError(
-                f"algorithm = {config.algorithm}: {config.env} has token observations; use ppo"
+                f"algorithm = {facts.algorithm}: {facts.env} has token observations; use ppo"
             )
         for refusal in self.refusals():
             raise ValueError(refusal)

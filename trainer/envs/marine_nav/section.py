@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from ....shared import Metric
+from ...settings.facts import Facts
 from ...settings.section import EnvSection, Section
 from .constants import MAX_CLOCK
 from .layout import MOST_OBSTACLES, MOST_ROBOTS, MOST_STAGES, MOST_VORTICES
-
-if TYPE_CHECKING:
-    from ...config import TrainConfig
 
 # Between a start and a goal. With 60 m a third of all seas would have no robot.
 LONGEST_M = 55.0
@@ -92,16 +90,16 @@ class MarineNavConfig(EnvSection):
     def metrics(self) -> tuple[Metric, ...]:
         return (*EVALUATION_METRICS, *SUCCESSES)
 
-    def check(self, config: TrainConfig) -> None:
-        for refusal in self._refusals(config):
+    def check(self, facts: Facts) -> None:
+        for refusal in self._refusals(facts):
             raise ValueError(refusal)
 
-    def _refusals(self, config: TrainConfig) -> Iterator[str]:
+    def _refusals(self, facts: Facts) -> Iterator[str]:
         """What is wrong with the stages, or does not go with the rest of the run."""
-        if config.normalization.obs and config.learns_from_replay:
+        if facts.normalizes_obs and facts.learns_from_replay:
             yield (
                 "normalization.obs = true: the mask of what is seen has to stay 0 and 1 for "
-                f"{config.algorithm}; leave it at false"
+                f"{facts.algorithm}; leave it at false"
             )
         for number, stage in enumerate(self.curriculum):
             for key in ("num_robots", "num_obstacles", "num_vortices"):
@@ -117,9 +115,9 @@ class MarineNavConfig(EnvSection):
                     f"marine_nav.curriculum: until_env_steps = {after.until_env_steps} comes after "
                     f"{before.until_env_steps}; stages go in the order of their ends"
                 )
-        most_steps = int(MAX_CLOCK) * config.num_rows
+        most_steps = int(MAX_CLOCK) * facts.num_rows
         if self.curriculum and self.curriculum[-1].until_env_steps > most_steps:
             yield (
                 f"marine_nav.curriculum: until_env_steps = {self.curriculum[-1].until_env_steps}: "
-                f"with num_envs = {config.num_envs} stages end by {most_steps}"
+                f"with num_envs = {facts.num_envs} stages end by {most_steps}"
             )

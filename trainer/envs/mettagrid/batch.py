@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,9 @@ from ..checking import EnvError
 from ..grid.kinds import TOKEN_SIZE
 from ..grid.maps import drawn
 from ..grid.section import COUNTS
+from ..spec import HostedSpec
 from ..workers.arrays import Arrays, Counters
 from .library import library
-
-if TYPE_CHECKING:
-    from .source import MettaGridSource
 
 MOST_SEED = 2**31
 CELLS = np.array(["empty", "wall", "mine", "generator", "altar", "agent.agent"], object)
@@ -34,14 +32,12 @@ class MettaGridBatch:
     A world's episodes depend on its seed alone, however many there are.
     """
 
-    def __init__(
-        self, num_envs: int, game: Any, source: MettaGridSource, counters: Counters
-    ) -> None:
-        self.obs_size, self.actions = source.obs_size, source.actions
-        self.num_agents, self._current = source.num_agents, counters.current
-        self._library, self._game, self._section = library(), game, source.section
+    def __init__(self, num_envs: int, game: Any, spec: HostedSpec, counters: Counters) -> None:
+        self.obs_size, self.actions = spec.obs_size, spec.actions
+        self.num_agents, self._current = spec.num_agents, counters.current
+        self._library, self._game, self._section = library(), game, spec.section
         self._core, self._names = self._library.converted(game)
-        self._map = None if source.section.config else source.section.read_map()
+        self._map = None if spec.section.config else spec.section.read_map()
         self._worlds: list[Any] = [None] * num_envs
         self._randoms = [np.random.default_rng(0)] * num_envs
         self._actions = np.zeros((num_envs, self.num_agents), np.int32)

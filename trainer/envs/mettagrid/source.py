@@ -4,10 +4,9 @@ of mines, generators and altars, or a game of one's own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from ....shared.errors import ConfigError
 from ....shared.runs.small_file import read_small
 from ....shared.text.harmless import one_line
 from ...settings.importing import check_places, imported
-from ...spaces import Discrete, ObsType
+from ...spaces import Discrete
 from ..checking import EnvError
 from ..grid.kinds import ACTIONS, HEART_LIMIT, NAMES, RESOURCES, STATIONS, TOKEN_SIZE, WINDOW
+from ..spec import HostedSpec
 from ..workers.arrays import Counters
 from .batch import MettaGridBatch
 from .library import library
@@ -126,34 +126,16 @@ def _first(error: ValueError) -> str:
     return one_line(f"{where}: {errors[0]['msg']}", 200)
 
 
-@dataclass(frozen=True)
-class MettaGridSource:
-    """What is known of a game, and of a policy's view of it."""
+def make(spec: HostedSpec, num_envs: int, counters: Counters) -> MettaGridBatch:
+    """Make `num_envs` environments, here or in a worker."""
+    return MettaGridBatch(num_envs, game_of(spec.section), spec, counters)
 
-    section: MettaGridConfig
-    obs_size: int
-    actions: Discrete
-    name: str = "mettagrid"
-    obs_type: ObsType = np.uint8
-    agents_retire: bool = False  # all end together
 
-    setting: ClassVar[str] = "env = 'mettagrid'"
+def make_encoder(section: MettaGridConfig, seed: int) -> Any:
+    """`EnvSpec.make_encoder`: that of the arena is the one of operant's own grid."""
+    from .reading import embedding_for  # torch takes a second to import, and workers need none
 
-    @property
-    def num_agents(self) -> int:
-        return self.section.num_agents
-
-    def for_workers(self) -> MettaGridSource:
-        return self
-
-    def make(self, num_envs: int, counters: Counters) -> MettaGridBatch:
-        return MettaGridBatch(num_envs, game_of(self.section), self, counters)
-
-    def make_encoder(self, seed: int) -> Any:
-        """`EnvSpec.make_encoder`: of the arena the one that operant's own grid has."""
-        from .reading import embedding_for  # torch takes a second to import, and workers need none
-
-        return embedding_for(self.section, game_of(self.section), seed)
+    return embedding_for(section, game_of(section), seed)
 
 
 def game_of(section: MettaGridConfig) -> Any:
@@ -162,8 +144,8 @@ def game_of(section: MettaGridConfig) -> Any:
 
 
 @cache
-def source_of(section: MettaGridConfig) -> MettaGridSource:
-    """Build one world and read it. Raises ConfigError if it is missing or unknown."""
+def describe(section: MettaGridConfig) -> HostedSpec:
+    """Build one world and describe it. Raises ConfigError if it is missing or unknown."""
     for refusal in section.refusals():
         raise ConfigError(refusal)
     try:
@@ -171,9 +153,13 @@ def source_of(section: MettaGridConfig) -> MettaGridSource:
         names = [action.name for action in game.actions.actions()]
         if not section.config and tuple(names) != ACTIONS:
             raise ConfigError(f"mettagrid {library().version} has other actions: {names}")
-        source = MettaGridSource(section, game.obs.num_tokens * TOKEN_SIZE, Discrete(len(names)))
-        batch = source.make(1, Counters(np.zeros(3), np.zeros(1, np.int64)))
-        batch.check()
+        spec = HostedSpec(
+            "mettagrid", game.obs.num_tokens * TOKEN_SIZE, Discrete(len(names)),
+            num_agents=section.num_agents, obs_type=np.uint8, agents_retire=False,
+            make_encoder=partial(make_encoder, section), host="mettagrid", module=__name__,
+            section=section,
+        )  # fmt: skip
+        make(spec, 1, Counters(np.zeros(3), np.zeros(1, np.int64))).check()
     except ConfigError:
         raise
     except EnvError as error:
@@ -181,4 +167,4 @@ def source_of(section: MettaGridConfig) -> MettaGridSource:
     except Exception as error:  # whatever the library raises for a game that it cannot play
         said = one_line(f"{type(error).__name__}: {error}", 200)
         raise ConfigError(f"mettagrid {library().version} makes no such world: {said}") from None
-    return source
+    return spec

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
+from ...settings.facts import Facts
 from ...settings.section import EnvSection, Fraction
-
-if TYPE_CHECKING:
-    from ...config import TrainConfig
 
 MOST_STEPS = 2**24 - 1  # counted in float32
 
@@ -33,10 +29,8 @@ class MinAtarConfig(EnvSection):
         description=f"steps after which an episode is truncated; 0: never; 0 to {MOST_STEPS:,}",
     )
 
-    def check(self, config: TrainConfig) -> None:
+    def check(self, facts: Facts) -> None:
         from .game import has_ramping  # compiles; this file is read by --help-config
 
-        if not (self.ramping or has_ramping(config.env)):
-            raise ValueError(
-                f"minatar.ramping = false: {config.env} never becomes harder; use true"
-            )
+        if not (self.ramping or has_ramping(facts.env)):
+            raise ValueError(f"minatar.ramping = false: {facts.env} never becomes harder; use true")

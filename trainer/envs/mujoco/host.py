@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -18,21 +17,15 @@ from ....shared.errors import ConfigError
 from ....shared.install_command import install_command
 from ...machine.values import State
 from ..checking import EnvError
-from ..from_gymnasium import GymnasiumEnvs, GymnasiumSpec
+from ..from_gymnasium import GymnasiumEnvs
 from ..names import GYMNASIUM_PREFIX as PREFIX
 from ..spaces import action_spec, check_mujoco, first_line, import_gymnasium, seen_in
+from ..spec import HostedSpec
 from .tasks import TASKS, Simulations
 
 Array = NDArray[Any]
 
 LOW = 2**64 - 1  # the lower half of a number of 128 bits
-
-
-@dataclass(frozen=True)
-class MujocoSpec(GymnasiumSpec):
-    """What a policy needs to know of an environment that mjbatch steps on `num_threads`."""
-
-    num_threads: int = 1
 
 
 def can_host(env_id: str) -> bool:
@@ -46,8 +39,10 @@ def can_host(env_id: str) -> bool:
     return True
 
 
-def load_mujoco_spec(env_id: str, num_threads: int) -> MujocoSpec:
-    """Look at one copy of the environment. Raises ConfigError if mjbatch cannot step it."""
+def describe(env_id: str, num_threads: int) -> HostedSpec:
+    """Make one copy of the environment and describe it, to be stepped by mjbatch on `num_threads`
+    threads. Raises ConfigError if mjbatch cannot step it.
+    """
     setting = f"gymnasium.vectorization = mjbatch: env = '{PREFIX}{env_id}'"
     if env_id not in TASKS:
         raise ConfigError(f"{setting} is not one of {', '.join(TASKS)}; use sync")
@@ -61,7 +56,10 @@ def load_mujoco_spec(env_id: str, num_threads: int) -> MujocoSpec:
     actions = action_spec(gymnasium, PREFIX + env_id, env.action_space)
     seen = seen_in(gymnasium, setting, env.observation_space)
     env.close()
-    return MujocoSpec(env_id, actions=actions, num_threads=num_threads, **seen)
+    return HostedSpec(
+        env_id, actions=actions, host="gymnasium", stepped_by="mjbatch",
+        num_threads=num_threads, **seen,
+    )  # fmt: skip
 
 
 def import_mjbatch() -> Any:
@@ -77,7 +75,7 @@ class MujocoVector:
 
     metadata: Mapping[str, Any] = {"autoreset_mode": "Disabled"}
 
-    def __init__(self, spec: MujocoSpec, num_envs: int) -> None:
+    def __init__(self, spec: HostedSpec, num_envs: int) -> None:
         env = import_gymnasium(spec.name).make(spec.name)
         self.single_observation_space = env.observation_space
         robot, limit = env.unwrapped, env.spec.max_episode_steps
@@ -138,7 +136,7 @@ class MujocoEnvs(GymnasiumEnvs):
     resumes_exactly = True
 
     def __init__(
-        self, spec: MujocoSpec, num_envs: int, seed: int, stream: int, first_env: int = 0
+        self, spec: HostedSpec, num_envs: int, seed: int, stream: int, first_env: int = 0
     ) -> None:
         self._vector = MujocoVector(spec, num_envs)
         super().__init__(spec, num_envs, seed, stream, first_env, self._vector)

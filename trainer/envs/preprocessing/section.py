@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from ...settings.section import EnvSection, IgnoredSettingError
-from ..names import GYMNASIUM_PREFIX
+from ...settings.section import EnvSection
 from .settings import PROTOCOLS, Preprocessing
-
-if TYPE_CHECKING:
-    from ...config import TrainConfig
 
 Side = Annotated[int, Field(ge=1, le=4096)]
 
@@ -71,12 +67,3 @@ class PreprocessingConfig(EnvSection):
         values = vars(PROTOCOLS[self.protocol])
         own = {key: value for key in values if (value := getattr(self, key, None)) is not None}
         return Preprocessing(**{**values, **own})
-
-    def check(self, config: TrainConfig) -> None:
-        is_gymnasium = config.env.startswith(GYMNASIUM_PREFIX)
-        way = config.table("gymnasium").vectorization if is_gymnasium else ""
-        if way in ("own", "mjbatch"):
-            for key, field in type(self).model_fields.items():
-                if (value := getattr(self, key)) != field.default:
-                    reason = f"gymnasium.vectorization = {way} has no preprocessing of operant's"
-                    raise IgnoredSettingError(f"preprocessing.{key}", value, reason)

@@ -7,19 +7,11 @@ to run its model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...spaces import Box
+from ..spec import HostedSpec
 
 OBS_SIZE = 256
-
-
-@dataclass(frozen=True)
-class TinyPhysicsSpaces:
-    """What a policy sees, and how it changes the steering: -1 to 1 is the most in one step."""
-
-    obs_size: int
-    actions: Box
-
-
-SPEC = TinyPhysicsSpaces(OBS_SIZE, Box((-1.0,), (1.0,)))
+# An action changes the steering: -1 to 1 is the most in one step.
+SPEC = HostedSpec(
+    "tinyphysics", OBS_SIZE, Box((-1.0,), (1.0,)), host="tinyphysics", stepped_by="routes"
+)

@@ -3,65 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ....shared import Metric
+from ...settings.facts import Facts
 from ...settings.section import EnvSection
 from .constants import CONTROL_START, COST_END
 
-if TYPE_CHECKING:
-    from ...config import TrainConfig
-
 EPISODE_STEPS = COST_END - CONTROL_START
 GPU_ENGINES = ("onnxruntime-cuda", "tensorrt")
+
+
+def _cost(name: str, description: str, level: int = 0) -> Metric:
+    return Metric(f"cost/{name}", "cost", level=level, better="down", description=description)
+
+
+def _time(name: str, part: str) -> Metric:
+    return Metric(
+        f"time/{name}_s", "s", "timer", level=1, description=f"part of collecting: {part}"
+    )
 
 
 class TinyPhysicsConfig(EnvSection):
     """The learned car model of the controls challenge."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric("cost/total", "cost", better="down", description="mean of the training episodes"),
-        Metric(
-            "cost/held_out",
-            "cost",
-            better="down",
-            description="mean of the routes held out, the policy's mean steering",
-        ),
-        Metric(
-            "cost/lataccel", "cost", better="down", description="of tracking, training episodes"
-        ),
-        Metric("cost/jerk", "cost", better="down", description="of comfort, training episodes"),
-        Metric(
-            "cost/held_out_lataccel",
-            "cost",
-            level=1,
-            better="down",
-            description="of tracking, routes held out",
-        ),
-        Metric(
-            "cost/held_out_jerk",
-            "cost",
-            level=1,
-            better="down",
-            description="of comfort, routes held out",
-        ),
-        Metric(
-            "time/inference_s",
-            "s",
-            "timer",
-            level=1,
-            description="of collecting: the model of the car",
-        ),
-        Metric(
-            "time/controller_s",
-            "s",
-            "timer",
-            level=1,
-            description="of collecting: observations and the policy",
-        ),
-        Metric("speed/route_ms", "ms", better="down", description="of collecting, for each route"),
+        _cost("total", "mean of the training episodes"),
+        _cost("held_out", "mean of the routes held out, steered by the policy's mean"),
+        _cost("lataccel", "tracking cost of the training episodes"),
+        _cost("jerk", "comfort cost of the training episodes"),
+        _cost("held_out_lataccel", "tracking cost of the routes held out", level=1),
+        _cost("held_out_jerk", "comfort cost of the routes held out", level=1),
+        _time("inference", "the model of the car"),
+        _time("controller", "observations and the policy"),
+        Metric("speed/route_ms", "ms", better="down", description="collecting time per route"),
     )
 
     model: str = Field("", description="the ONNX file; '': where `download` puts it")
@@ -80,52 +57,49 @@ class TinyPhysicsConfig(EnvSection):
         "auto", description="inference engine of the car model; auto: the fastest on this machine"
     )
 
-    def check(self, config: TrainConfig) -> None:
-        for refusal in (*self._refusals(config), *self._refusals_of_engines(config)):
+    def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
+        yield "evaluation.max_episode_steps", "episodes of tinyphysics end by themselves"
+
+    def check(self, facts: Facts) -> None:
+        for refusal in (*self._refusals(facts), *self._refusals_of_engines(facts)):
             raise ValueError(refusal)
 
-    def _refusals(self, config: TrainConfig) -> Iterator[str]:
+    def _refusals(self, facts: Facts) -> Iterator[str]:
         """What an episode along each route cannot follow."""
-        if config.base_algorithm != "ppo":
-            yield f"algorithm = {config.algorithm}: tinyphysics learns with ppo alone"
-        if config.rollout_steps != EPISODE_STEPS:
+        if facts.algorithm_table != "ppo":
+            yield f"algorithm = {facts.algorithm}: tinyphysics learns with ppo alone"
+        if facts.rollout_steps != EPISODE_STEPS:
             yield (
-                f"rollout_steps = {config.rollout_steps}: an iteration of tinyphysics is one "
+                f"rollout_steps = {facts.rollout_steps}: an iteration of tinyphysics is one "
                 f"episode in every environment; use {EPISODE_STEPS}"
             )
-        if config.policy.distribution != "beta":
+        if facts.policy.distribution != "beta":
             yield (
-                f"policy.distribution = {config.policy.distribution}: tinyphysics is steered by "
+                f"policy.distribution = {facts.policy.distribution}: tinyphysics is steered by "
                 "the mean of a beta distribution; use beta"
             )
         copies = self.rollouts_per_route
-        if config.num_envs % copies:
+        if facts.num_envs % copies:
             yield (
-                f"num_envs = {config.num_envs} is not a multiple of "
+                f"num_envs = {facts.num_envs} is not a multiple of "
                 f"tinyphysics.rollouts_per_route = {copies}; "
-                f"use {-(-config.num_envs // copies) * copies}"
+                f"use {-(-facts.num_envs // copies) * copies}"
             )
-        if config.normalization.obs:
+        if facts.normalizes_obs:
             yield (
                 "normalization.obs = true: observations of tinyphysics come in fixed units; "
                 "use normalization.obs = false"
             )
-        if config.evaluation.num_episodes and not self.held_out_routes:
+        if facts.evaluation_episodes and not self.held_out_routes:
             yield (
-                f"evaluation.num_episodes = {config.evaluation.num_episodes}: with "
+                f"evaluation.num_episodes = {facts.evaluation_episodes}: with "
                 "tinyphysics.held_out_routes = 0 there is no route to evaluate on; use 0"
             )
-        default = type(config.evaluation)().max_episode_steps
-        if config.evaluation.max_episode_steps != default:
-            yield (
-                f"evaluation.max_episode_steps = {config.evaluation.max_episode_steps}: episodes "
-                "of tinyphysics end by themselves"
-            )
 
-    def _refusals_of_engines(self, config: TrainConfig) -> Iterator[str]:
-        if config.device == "cpu" and self.engine in GPU_ENGINES:
+    def _refusals_of_engines(self, facts: Facts) -> Iterator[str]:
+        if facts.device == "cpu" and self.engine in GPU_ENGINES:
             yield f"tinyphysics.engine = {self.engine} needs a GPU, and device = cpu"
-        if config.device == "cuda" and self.engine == "onnxruntime":
+        if facts.device == "cuda" and self.engine == "onnxruntime":
             yield (
                 "tinyphysics.engine = onnxruntime is on the processor, and device = cuda; "
                 "onnxruntime-cuda is on the GPU"

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...jit.streams import TRAINING
+from ..spec import HostedSpec
 from ..vector import Transitions
 from .arrays import Array
-from .hosted import HostedEnvs, HostedSpec
-from .plan import WorkerPlan
+from .dividing import WorkerPlan
+from .hosted import HostedEnvs
 
 MEASURE_S = 0.4  # for each candidate
 LEAST_STEPS, MOST_S = 3, 10.0

@@ -8,10 +8,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from .plan import AUTO
-
+AUTO = "auto"  # where a number may be: measured
 MOST_WORKERS = 1024
+
+
+@dataclass(frozen=True)
+class WorkerPlan:
+    """`num_workers` processes that share environments equally, in `async_factor` groups. Without
+    workers this process steps all environments.
+    """
+
+    num_workers: int = 0
+    async_factor: int = 1
+    timeout_s: float = 120.0
+
+    def for_evaluation(self, num_envs: int) -> WorkerPlan:
+        """One group of as many of the workers as share `num_envs` environments evenly."""
+        count = self.num_workers
+        return WorkerPlan(most_workers(num_envs, count, count) if count else 0, 1, self.timeout_s)
+
+
+SERIAL = WorkerPlan()
 
 
 def num_cores() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ....shared.errors import ConfigError, nearest
 from ....shared.install_command import install_command
-from ...spaces import ANY_NUMBERS, ActionSpec, Box, ObsType
+from ...spaces import Box
 from ..checking import EnvError
 from ..names import ENVPOOL_PREFIX
-from ..preprocessing.settings import AS_IT_IS, Preprocessing
+from ..preprocessing.settings import Preprocessing
 from ..spaces import action_spec, import_gymnasium, seen_in
+from ..spec import HostedSpec
 from .arrays import Arrays, Counters, Games
 
 # Its words for the settings of `Preprocessing`.
@@ -32,67 +33,49 @@ OPTIONS = {
 LARGEST_SEED = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class EnvPoolSource:
-    """How the environments of one of EnvPool's tasks are made, such as `Pong-v5`."""
+def describe(name: str, preprocessing: Preprocessing) -> HostedSpec:
+    """Describe one of EnvPool's tasks, such as `Pong-v5`. Raises ConfigError where it cannot be
+    trained on.
+    """
+    wrong = f"env = '{ENVPOOL_PREFIX}{name}'"
+    envpool, gymnasium = _envpool(), import_gymnasium()
+    if name not in (known := envpool.list_all_envs()):
+        raise ConfigError(f"{wrong}: EnvPool has no such task{nearest(name, known)}")
+    options = options_of(preprocessing)
+    taken = envpool.make_spec(name).config._fields
+    for key, option in OPTIONS.items():
+        value = getattr(preprocessing, key)
+        if value is not None and option not in taken:
+            raise ConfigError(f"preprocessing.{key} = {value}: EnvPool's {name} has no {option}")
+    if preprocessing.resize and "img_height" not in taken:
+        raise ConfigError(f"preprocessing.resize: EnvPool's {name} has no images")
+    depth, limit = preprocessing.frame_stack or 1, preprocessing.time_limit
+    if limit and depth > limit:
+        raise ConfigError(
+            f"preprocessing.frame_stack = {depth}: episodes have at most {limit} steps; stack "
+            "fewer frames"
+        )
+    spec = envpool.make_spec(name, **options)
+    observations, actions = spec.gymnasium_observation_space, spec.gymnasium_action_space
+    if not isinstance(observations, gymnasium.spaces.Box) or spec.config.max_num_players > 1:
+        raise ConfigError(f"{wrong}: observations must be a Box of one agent's")
+    seen = seen_in(gymnasium, wrong, observations)
+    found = action_spec(gymnasium, f"{ENVPOOL_PREFIX}{name}", actions)
+    return HostedSpec(
+        name, actions=found, host="envpool", module=__name__, preprocessing=preprocessing,
+        obs_space=observations, **seen,
+    )  # fmt: skip
 
-    name: str
-    obs_size: int
-    actions: ActionSpec
-    preprocessing: Preprocessing
-    num_threads: int = 0  # as many as there are cores
-    num_agents: int = 1
-    obs_type: ObsType = np.float32
-    obs_shape: tuple[int, ...] = ()
-    obs_range: tuple[float, float] = ANY_NUMBERS
-    obs_space: Any = field(default=None, compare=False)
 
-    @classmethod
-    def of(cls, name: str, preprocessing: Preprocessing = AS_IT_IS) -> EnvPoolSource:
-        """Look at the task. Raises ConfigError where it cannot be trained on."""
-        wrong = f"env = '{ENVPOOL_PREFIX}{name}'"
-        envpool, gymnasium = _envpool(), import_gymnasium()
-        if name not in (known := envpool.list_all_envs()):
-            raise ConfigError(f"{wrong}: EnvPool has no such task{nearest(name, known)}")
-        options = options_of(preprocessing)
-        taken = envpool.make_spec(name).config._fields
-        for key, option in OPTIONS.items():
-            value = getattr(preprocessing, key)
-            if value is not None and option not in taken:
-                raise ConfigError(
-                    f"preprocessing.{key} = {value}: EnvPool's {name} has no {option}"
-                )
-        if preprocessing.resize and "img_height" not in taken:
-            raise ConfigError(f"preprocessing.resize: EnvPool's {name} has no images")
-        depth, limit = preprocessing.frame_stack or 1, preprocessing.time_limit
-        if limit and depth > limit:
-            raise ConfigError(
-                f"preprocessing.frame_stack = {depth}: episodes have at most {limit} steps; stack "
-                "fewer frames"
-            )
-        spec = envpool.make_spec(name, **options)
-        observations, actions = spec.gymnasium_observation_space, spec.gymnasium_action_space
-        if not isinstance(observations, gymnasium.spaces.Box) or spec.config.max_num_players > 1:
-            raise ConfigError(f"{wrong}: observations must be a Box of one agent's")
-        seen = seen_in(gymnasium, wrong, observations)
-        found = action_spec(gymnasium, f"{ENVPOOL_PREFIX}{name}", actions)
-        seen["obs_space"] = observations
-        return cls(name, actions=found, preprocessing=preprocessing, **seen)
+def for_workers(spec: HostedSpec) -> HostedSpec:
+    """The description for a worker, which has one core."""
+    return replace(spec, num_threads=1)
 
-    @property
-    def setting(self) -> str:
-        return f"env = '{ENVPOOL_PREFIX}{self.name}'"
 
-    def for_workers(self) -> EnvPoolSource:
-        return replace(self, num_threads=1)
-
-    def for_evaluation(self) -> EnvPoolSource:
-        """The source for evaluations, which play whole games."""
-        return replace(self, preprocessing=self.preprocessing.for_evaluation())
-
-    def make(self, num_envs: int, counters: Counters) -> EnvPoolBatch:
-        counters.current[0] = -1
-        return EnvPoolBatch(self, num_envs)
+def make(spec: HostedSpec, num_envs: int, counters: Counters) -> EnvPoolBatch:
+    """Make `num_envs` environments, here or in a worker."""
+    counters.current[0] = -1
+    return EnvPoolBatch(spec, num_envs)
 
 
 def is_atari_task(name: str) -> bool:
@@ -126,12 +109,12 @@ class EnvPoolBatch:
 
     num_agents = 1
 
-    def __init__(self, source: EnvPoolSource, num_envs: int) -> None:
-        self.obs_size, self.actions = source.obs_size, source.actions
-        self._source, self._num_envs = source, num_envs
+    def __init__(self, spec: HostedSpec, num_envs: int) -> None:
+        self.obs_size, self.actions = spec.obs_size, spec.actions
+        self._spec, self._num_envs = spec, num_envs
         self._pool: Any = None
-        self._dtype = np.float64 if isinstance(source.actions, Box) else np.int32
-        self.games = Games.of(num_envs) if source.preprocessing.splits_games else None
+        self._dtype = np.float64 if isinstance(spec.actions, Box) else np.int32
+        self.games = Games.of(num_envs) if spec.preprocessing.splits_games else None
 
     def attach(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -140,11 +123,11 @@ class EnvPoolBatch:
         """Make the pool anew, because EnvPool takes seeds only then."""
         self.close()
         self._pool = _envpool().make_gymnasium(
-            self._source.name,
+            self._spec.name,
             num_envs=self._num_envs,
             env_seed=[int(seed) % LARGEST_SEED for seed in seeds],
-            num_threads=self._source.num_threads,
-            **options_of(self._source.preprocessing),
+            num_threads=self._spec.num_threads,
+            **options_of(self._spec.preprocessing),
         )
         self._show(*self._pool.reset())
 
@@ -168,7 +151,7 @@ class EnvPoolBatch:
         rows: NDArray[Any] = info["env_id"]
         flat = obs.reshape(len(rows), -1)
         if flat.dtype.kind == "f" and not np.isfinite(flat).all():
-            raise EnvError(f"{self._source.setting}: gives an observation with NaN or infinity")
+            raise EnvError(f"{self._spec.setting}: gives an observation with NaN or infinity")
         self._arrays.obs[rows] = flat
         return rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,6 @@ from ....shared.errors import ConfigError, nearest
 from ...settings.importing import import_from_here, imported
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ...settings.own_code import pickled_own, take_pickled
-from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
-from ...spaces.encoders import Part
 from ..checking import (
     TRUTH_VALUES,
     WRONG_VALUES,
@@ -42,89 +40,66 @@ from ..spaces import (
     why_not_made,
     with_mask,
 )
+from ..spec import HostedSpec
 from .arrays import GAME, Arrays, Counters, Games
 
 
-@dataclass(frozen=True)
-class GymnasiumSource:
-    """How the environments of an id of Gymnasium's are made, or those of `module:function`, which
-    gives one; here and in a worker. `own/NAME` is one that a script or a notebook defines.
+def describe(name: str, preprocessing: Preprocessing) -> HostedSpec:
+    """Make one copy of the environment `name` and describe it: an id of Gymnasium's, or
+    `module:function`, which returns one. `own/NAME` is one that a script or a notebook defines.
+    Raises ConfigError where it cannot be trained on.
     """
-
-    name: str
-    obs_size: int
-    actions: ActionSpec
-    registered: bytes = b""  # what this process knows of the id, for workers
-    num_agents: int = 1
-    obs_type: ObsType = np.float32
-    obs_shape: tuple[int, ...] = ()
-    obs_range: tuple[float, float] = ANY_NUMBERS
-    obs_parts: tuple[Part, ...] = ()
-    mask_size: int = 0  # of these, the last of `obs_size` columns
-    preprocessing: Preprocessing = AS_IT_IS
-    obs_stack: int = 1  # frames of an observation
-    obs_space: Any = field(default=None, compare=False)
-    action_space: Any = field(default=None, compare=False)
-
-    @classmethod
-    def of(cls, name: str, preprocessing: Preprocessing = AS_IT_IS) -> GymnasiumSource:
-        """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
-        check_version(name)
-        gymnasium = import_gymnasium()
-        wrong = f"env = 'gymnasium:{name}'"
-        try:
-            env = maker(name, preprocessing=preprocessing)()
-        except (gymnasium.error.Error, ImportError) as error:
-            raise ConfigError(f"{wrong}: {why_not_made(error)}") from error
-        if not isinstance(env, gymnasium.Env):
-            raise ConfigError(f"{wrong}: {not_an_env(env, name)}")
-        check_reset(env, wrong)
-        if preprocessing.life_loss:
-            env.reset()  # which says if there are no lives
-        actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
-        masked = MaskedSpace(gymnasium, env.observation_space, actions, wrong)
-        seen = seen_in(gymnasium, wrong, masked.space)
-        seen = with_mask(seen, masked.size(mask_method(env), lambda: [env.reset()[1]]))
-        close_all([env], name)
-        if seen["mask_size"] and (repeats := preprocessing.repeats_actions):
-            raise ConfigError(
-                f"preprocessing.{repeats}: the environment has action masks, and an action may be "
-                "illegal in the frame in which it is repeated; leave it out"
-            )
-        seen |= {"obs_space": masked.space, "action_space": env.action_space}
-        return cls(
-            name, actions=actions, preprocessing=preprocessing, obs_stack=stack_of(env), **seen
+    check_version(name)
+    gymnasium = import_gymnasium()
+    wrong = f"env = 'gymnasium:{name}'"
+    try:
+        env = maker(name, preprocessing=preprocessing)()
+    except (gymnasium.error.Error, ImportError) as error:
+        raise ConfigError(f"{wrong}: {why_not_made(error)}") from error
+    if not isinstance(env, gymnasium.Env):
+        raise ConfigError(f"{wrong}: {not_an_env(env, name)}")
+    check_reset(env, wrong)
+    if preprocessing.life_loss:
+        env.reset()  # which says if there are no lives
+    actions = action_spec(gymnasium, f"gymnasium:{name}", env.action_space)
+    masked = MaskedSpace(gymnasium, env.observation_space, actions, wrong)
+    seen = seen_in(gymnasium, wrong, masked.space)
+    seen = with_mask(seen, masked.size(mask_method(env), lambda: [env.reset()[1]]))
+    close_all([env], name)
+    if seen["mask_size"] and (repeats := preprocessing.repeats_actions):
+        raise ConfigError(
+            f"preprocessing.{repeats}: the environment has action masks, and an action may be "
+            "illegal in the frame in which it is repeated; leave it out"
         )
+    return HostedSpec(
+        name, actions=actions, host="gymnasium", module=__name__, preprocessing=preprocessing,
+        obs_stack=stack_of(env), obs_space=masked.space, action_space=env.action_space, **seen,
+    )  # fmt: skip
 
-    @property
-    def setting(self) -> str:
-        return f"env = 'gymnasium:{self.name}'"
 
-    def for_evaluation(self) -> GymnasiumSource:
-        """Of whole games."""
-        return replace(self, preprocessing=self.preprocessing.for_evaluation())
+def for_workers(spec: HostedSpec) -> HostedSpec:
+    """The description with what only this process may know: environments that it registered."""
+    if is_factory(spec.name):
+        return spec
+    if own_env(spec.name):
+        return replace(spec, registered=pickled_own([spec.name], "use workers.num_workers = 0"))
+    import cloudpickle  # which Gymnasium requires
 
-    def for_workers(self) -> GymnasiumSource:
-        """With what only this process may know: environments that it registered itself."""
-        if is_factory(self.name):
-            return self
-        if own_env(self.name):
-            return replace(self, registered=pickled_own([self.name], "use workers.num_workers = 0"))
-        import cloudpickle  # which Gymnasium requires
+    return replace(spec, registered=cloudpickle.dumps(import_gymnasium().spec(spec.name)))
 
-        return replace(self, registered=cloudpickle.dumps(import_gymnasium().spec(self.name)))
 
-    def make(self, num_envs: int, counters: Counters) -> GymnasiumBatch:
-        make = maker(self.name, self.registered, self.preprocessing)
-        envs: list[Any] = []
-        try:
-            for env in range(num_envs):
-                counters.current[0] = env
-                envs.append(make())
-        except BaseException:
-            close_all(envs, self.name)
-            raise
-        return GymnasiumBatch(envs, self, counters)
+def make(spec: HostedSpec, num_envs: int, counters: Counters) -> GymnasiumBatch:
+    """Make `num_envs` environments, here or in a worker."""
+    make_one = maker(spec.name, spec.registered, spec.preprocessing)
+    envs: list[Any] = []
+    try:
+        for env in range(num_envs):
+            counters.current[0] = env
+            envs.append(make_one())
+    except BaseException:
+        close_all(envs, spec.name)
+        raise
+    return GymnasiumBatch(envs, spec, counters)
 
 
 def is_factory(name: str) -> bool:
@@ -194,19 +169,19 @@ class GymnasiumBatch:
 
     num_agents = 1
 
-    def __init__(self, envs: list[Any], source: GymnasiumSource, counters: Counters) -> None:
-        self.obs_size, self.actions = source.obs_size, source.actions
-        self._envs, self._rows = envs, ObsRows(source)
-        self._source, self._notice = source, counters.notice
-        self._given_space, self._action_space = envs[0].observation_space, source.action_space
-        self._is_nested = hasattr(source.action_space, "spaces")
-        self._masked = MaskedSpace(import_gymnasium(), self._given_space, source.actions)
+    def __init__(self, envs: list[Any], spec: HostedSpec, counters: Counters) -> None:
+        self.obs_size, self.actions = spec.obs_size, spec.actions
+        self._envs, self._rows = envs, ObsRows(spec)
+        self._spec, self._notice = spec, counters.notice
+        self._given_space, self._action_space = envs[0].observation_space, spec.action_space
+        self._is_nested = hasattr(spec.action_space, "spaces")
+        self._masked = MaskedSpace(import_gymnasium(), self._given_space, spec.actions)
         self._methods = [mask_method(env) for env in envs]
-        self._has_masks = source.mask_size > 0
+        self._has_masks = spec.mask_size > 0
         self._seeks_masks, self._num_choices = not self._has_masks, sum(self._masked.choices)
         self._current = counters.current
         self._row_size = self._rows.row_size
-        self.games = Games.of(len(envs)) if source.preprocessing.splits_games else None
+        self.games = Games.of(len(envs)) if spec.preprocessing.splits_games else None
 
     def attach(self, arrays: Arrays) -> None:
         self._arrays = arrays
@@ -290,7 +265,7 @@ class GymnasiumBatch:
     def _seek_masks(self, info: Any) -> None:
         """Notice masks that came with no reset."""
         if unused := unused_in_info(info, self._num_choices):
-            self._notice(f"{self._source.setting}: {unused}")
+            self._notice(f"{self._spec.setting}: {unused}")
             self._seeks_masks = False
 
     def _check_numbers(self, method: str, obs: NDArray[Any], first: int = 0) -> None:
@@ -305,7 +280,7 @@ class GymnasiumBatch:
         raise self._error(method, obs_problem(given, self._rows.space))
 
     def _error(self, method: str, problem: str) -> EnvError:
-        return EnvError(f"{self._source.setting}: {method} {problem}")
+        return EnvError(f"{self._spec.setting}: {method} {problem}")
 
     def close(self) -> None:
-        close_all(self._envs, self._source.name)
+        close_all(self._envs, self._spec.name)

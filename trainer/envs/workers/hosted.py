@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol
 
 import numpy as np
 
 from ...machine.values import State
-from ...spaces import (
-    ActionSpec,
-    ObsType,
-    mask_size,
-    obs_range,
-    obs_shape,
-    obs_stack,
-    obs_type,
-)
-from ...spaces.encoders import Part, obs_parts
 from ..checking import EnvError, action_problem, making
-from ..preprocessing.settings import AS_IT_IS, Preprocessing
+from ..spec import HostedSpec
 from ..vector import Transitions
 from .arrays import Array
 from .block import Block
-from .dividing import most_workers
-from .plan import SERIAL, WorkerPlan
 from .processes import Processes
 from .region import Fields, Layout, own_fields
-from .sources import Source, source_of
 from .worker import RESET, STEP
 
 
@@ -46,18 +33,18 @@ class Carrier(Protocol):
     def close(self) -> None: ...
 
 
-class Here:
-    """One block, in this process, which performs every call at once. What its environments raise
+class ThisProcess:
+    """One block in this process, which performs every call at once. What its environments raise
     is raised as it is, and an EnvError with the environment's number.
     """
 
-    def __init__(self, source: Source, layout: Layout, first_env: int) -> None:
+    def __init__(self, spec: HostedSpec, layout: Layout, first_env: int) -> None:
         self._first_env = first_env
         self.fields = own_fields(layout)
         arrays, counters = self.fields.of_worker(0)
         arrays.valid[:] = True
-        with making(source.setting):
-            envs = source.make(layout.num_envs, counters)
+        with making(spec.setting):
+            envs = import_module(spec.module).make(spec, layout.num_envs, counters)
         self._block = Block(envs, layout.num_agents, arrays, counters)
 
     def start(self, command: bytes, workers: Sequence[int]) -> None:
@@ -75,85 +62,6 @@ class Here:
 
     def close(self) -> None:
         self._block.close()
-
-
-@dataclass(frozen=True)
-class HostedSpec:
-    """What a policy needs to know of an environment, and how many are stepped at once where."""
-
-    source: Source
-    plan: WorkerPlan = SERIAL
-
-    @property
-    def name(self) -> str:
-        return self.source.name
-
-    @property
-    def obs_size(self) -> int:
-        return self.source.obs_size
-
-    @property
-    def actions(self) -> ActionSpec:
-        return self.source.actions
-
-    @property
-    def obs_type(self) -> ObsType:
-        return obs_type(self.source)
-
-    @property
-    def obs_shape(self) -> tuple[int, ...]:
-        return obs_shape(self.source)
-
-    @property
-    def obs_range(self) -> tuple[float, float]:
-        return obs_range(self.source)
-
-    @property
-    def obs_stack(self) -> int:
-        return obs_stack(self.source)
-
-    @property
-    def mask_size(self) -> int:
-        return mask_size(self.source)
-
-    @property
-    def obs_parts(self) -> tuple[Part, ...]:
-        return obs_parts(self.source)
-
-    @property
-    def obs_space(self) -> Any:
-        return getattr(self.source, "obs_space", None)
-
-    @property
-    def action_space(self) -> Any:
-        return getattr(self.source, "action_space", None)
-
-    @property
-    def make_encoder(self) -> Callable[[int], Any] | None:
-        return getattr(self.source, "make_encoder", None)
-
-    @property
-    def agents_retire(self) -> bool:
-        return getattr(self.source, "agents_retire", True)
-
-    @property
-    def num_agents(self) -> int:
-        return self.source.num_agents
-
-    def for_evaluation(self, num_envs: int) -> HostedSpec:
-        """Of as many workers as share so many environments evenly, and whole episodes."""
-        workers = self.plan.num_workers
-        workers = most_workers(num_envs, workers, workers) if workers else 0
-        source = getattr(self.source, "for_evaluation", lambda: self.source)()
-        plan = WorkerPlan(workers, timeout_s=self.plan.timeout_s)
-        return replace(self, source=source, plan=plan)
-
-
-def load_hosted_spec(
-    env: str, plan: WorkerPlan = SERIAL, preprocessing: Preprocessing = AS_IT_IS
-) -> HostedSpec:
-    """Looks at one copy of the environment `env`. Raises ConfigError."""
-    return HostedSpec(source_of(env, preprocessing), plan)
 
 
 def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:
@@ -199,9 +107,9 @@ class HostedEnvs:
             spec.obs_type,
         )
         self._carrier: Carrier = (
-            Processes(spec.source, layout, first_env, plan.timeout_s)
+            Processes(spec, layout, first_env, plan.timeout_s)
             if plan.num_workers
-            else Here(spec.source, layout, first_env)
+            else ThisProcess(spec, layout, first_env)
         )
         self._rows = self._carrier.fields.rows()
         self._taken = np.zeros(3)
@@ -230,7 +138,7 @@ class HostedEnvs:
     def send(self, group: int, actions: Array) -> None:
         """Have a group step with `actions` [R / k, ...]. Raises EnvError for NaN and infinity."""
         if problem := action_problem(actions):
-            raise EnvError(f"{self.spec.source.setting}: {problem}")
+            raise EnvError(f"{self.spec.setting}: {problem}")
         self._rows.actions[self.groups[group]] = actions
         self._carrier.start(STEP, self._workers[group])
 

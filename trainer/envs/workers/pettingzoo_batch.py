@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ from ....shared.errors import ConfigError
 from ....shared.install_command import install_command
 from ....shared.text.harmless import one_line
 from ...settings.importing import import_from_here, imported
-from ...spaces import ANY_NUMBERS, ActionSpec, ObsType
-from ...spaces.encoders import Part
 from ..checking import (
     WRONG_VALUES,
     EnvError,
@@ -27,6 +24,7 @@ from ..checking import (
 )
 from ..masks import MaskedSpace, unused_in_info
 from ..names import PETTINGZOO_PREFIX
+from ..preprocessing.settings import Preprocessing
 from ..space_rows import ObsRows, env_action
 from ..spaces import (
     action_spec,
@@ -36,72 +34,54 @@ from ..spaces import (
     seen_in,
     with_mask,
 )
+from ..spec import HostedSpec
 from .arrays import Arrays, Counters
 
 RESET_GIVES = "observations", "infos"
 STEP_GIVES = "observations", "rewards", "terminations", "truncations", "infos"
 
 
-@dataclass(frozen=True)
-class PettingZooSource:
-    """How environments are made: by the `parallel_env` of a module, by `module:function`, or by an
-    id of PettingZoo's own list, `family/name-v1`.
+def describe(path: str, preprocessing: Preprocessing) -> HostedSpec:
+    """Make one copy of the environment and describe it: the `parallel_env` of a module, what
+    `module:function` returns, or an id of PettingZoo's own list, `family/name-v1`. Raises
+    ConfigError where it cannot be trained on.
     """
-
-    name: str
-    obs_size: int
-    actions: ActionSpec
-    num_agents: int
-    obs_type: ObsType = np.float32
-    obs_shape: tuple[int, ...] = ()
-    obs_range: tuple[float, float] = ANY_NUMBERS
-    obs_parts: tuple[Part, ...] = ()
-    mask_size: int = 0  # of these, the last of `obs_size` columns
-    obs_space: Any = field(default=None, compare=False)
-    action_space: Any = field(default=None, compare=False)
-
-    @classmethod
-    def of(cls, path: str) -> PettingZooSource:
-        """Look at one copy of the environment. Raises ConfigError where it cannot be trained on."""
-        gymnasium = import_gymnasium()
-        env = maker(path)()
-        wrong = f"env = '{PETTINGZOO_PREFIX}{path}'"
-        agents = list(getattr(env, "possible_agents", ()))
-        if not agents:
-            other = f"; train gymnasium:{path}" if isinstance(env, gymnasium.Env) else ""
+    gymnasium = import_gymnasium()
+    env = maker(path)()
+    wrong = f"env = '{PETTINGZOO_PREFIX}{path}'"
+    agents = list(getattr(env, "possible_agents", ()))
+    if not agents:
+        other = f"; train gymnasium:{path}" if isinstance(env, gymnasium.Env) else ""
+        raise ConfigError(
+            f"{wrong}: it has no possible_agents, as parallel environments have{other}"
+        )
+    check_reset(env, wrong)
+    spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in agents]
+    for agent, (of_obs, of_actions) in zip(agents, spaces, strict=True):
+        if (of_obs, of_actions) != spaces[0]:
             raise ConfigError(
-                f"{wrong}: it has no possible_agents, as parallel environments have{other}"
+                f"{wrong}: {agent} has other spaces than {agents[0]}, and all agents share one "
+                "policy; supersuit.pad_observations_v0 and pad_action_space_v0 make them equal"
             )
-        check_reset(env, wrong)
-        spaces = [(env.observation_space(agent), env.action_space(agent)) for agent in agents]
-        for agent, (of_obs, of_actions) in zip(agents, spaces, strict=True):
-            if (of_obs, of_actions) != spaces[0]:
-                raise ConfigError(
-                    f"{wrong}: {agent} has other spaces than {agents[0]}, and all agents share one "
-                    "policy; supersuit.pad_observations_v0 and pad_action_space_v0 make them equal"
-                )
-        actions = action_spec(gymnasium, f"{PETTINGZOO_PREFIX}{path}", spaces[0][1])
-        masked = MaskedSpace(gymnasium, spaces[0][0], actions, wrong)
-        seen = seen_in(gymnasium, wrong, masked.space)
-        seen = with_mask(seen, masked.size(None, lambda: env.reset()[1].values()))
-        env.close()
-        known = {"actions": actions, "obs_space": masked.space, "action_space": spaces[0][1]}
-        return cls(path, num_agents=len(agents), **known, **seen)
+    actions = action_spec(gymnasium, f"{PETTINGZOO_PREFIX}{path}", spaces[0][1])
+    masked = MaskedSpace(gymnasium, spaces[0][0], actions, wrong)
+    seen = seen_in(gymnasium, wrong, masked.space)
+    seen = with_mask(seen, masked.size(None, lambda: env.reset()[1].values()))
+    env.close()
+    return HostedSpec(
+        path, actions=actions, num_agents=len(agents), host="pettingzoo", module=__name__,
+        obs_space=masked.space, action_space=spaces[0][1], **seen,
+    )  # fmt: skip
 
-    @property
-    def setting(self) -> str:
-        return f"env = '{PETTINGZOO_PREFIX}{self.name}'"
 
-    def for_workers(self) -> PettingZooSource:
-        return self
-
-    def make(self, num_envs: int, counters: Counters) -> PettingZooBatch:
-        make = maker(self.name)
-        envs = []
-        for env in range(num_envs):
-            counters.current[0] = env
-            envs.append(make())
-        return PettingZooBatch(envs, self, counters)
+def make(spec: HostedSpec, num_envs: int, counters: Counters) -> PettingZooBatch:
+    """Make `num_envs` environments, here or in a worker."""
+    make_one = maker(spec.name)
+    envs = []
+    for env in range(num_envs):
+        counters.current[0] = env
+        envs.append(make_one())
+    return PettingZooBatch(envs, spec, counters)
 
 
 def maker(path: str) -> Callable[[], Any]:
@@ -134,17 +114,17 @@ class PettingZooBatch:
     left, or has not come yet, is a row that is not valid. An episode is over when nobody is left.
     """
 
-    def __init__(self, envs: list[Any], source: PettingZooSource, counters: Counters) -> None:
-        self.obs_size, self.actions = source.obs_size, source.actions
-        self.num_agents, self._source = source.num_agents, source
+    def __init__(self, envs: list[Any], spec: HostedSpec, counters: Counters) -> None:
+        self.obs_size, self.actions = spec.obs_size, spec.actions
+        self.num_agents, self._spec = spec.num_agents, spec
         self._envs, self._current, self._notice = envs, counters.current, counters.notice
         agent = envs[0].possible_agents[0]
         self._space = envs[0].observation_space(agent)
-        self._rows, self._action_space = ObsRows(source), source.action_space
-        self._masked = MaskedSpace(import_gymnasium(), self._space, source.actions)
-        self._mask_size = source.mask_size
-        self._seeks_masks, self._num_choices = not source.mask_size, sum(self._masked.choices)
-        self._row_memory = np.zeros(source.obs_size, source.obs_type)
+        self._rows, self._action_space = ObsRows(spec), spec.action_space
+        self._masked = MaskedSpace(import_gymnasium(), self._space, spec.actions)
+        self._mask_size = spec.mask_size
+        self._seeks_masks, self._num_choices = not spec.mask_size, sum(self._masked.choices)
+        self._row_memory = np.zeros(spec.obs_size, spec.obs_type)
         # The agents of every environment that act next, with their rows.
         self._live: list[dict[Any, int]] = [{} for _ in envs]
 
@@ -234,14 +214,14 @@ class PettingZooBatch:
         elif truncated and not terminated:
             terminated = True
             self._notice(
-                f"{self._source.setting}: step truncates agents without an observation: they count "
+                f"{self._spec.setting}: step truncates agents without an observation: they count "
                 "as terminated, because there is no state whose value could follow"
             )
         # One that is gone without a word has come to its end.
         a.terminated[row] = terminated or not (stays or truncated)
         a.truncated[row] = truncated
         if self._seeks_masks and (unused := unused_in_info(infos.get(agent), self._num_choices)):
-            self._notice(f"{self._source.setting}: {unused}")
+            self._notice(f"{self._spec.setting}: {unused}")
             self._seeks_masks = False
 
     def _row(
@@ -267,7 +247,7 @@ class PettingZooBatch:
 
     def _error(self, method: str, problem: str, agent: Any = None) -> EnvError:
         of = "" if agent is None else f" of agent {agent!r}"
-        return EnvError(f"{self._source.setting}: {method}{of} {problem}")
+        return EnvError(f"{self._spec.setting}: {method}{of} {problem}")
 
     def close(self) -> None:
         for env in self._envs:

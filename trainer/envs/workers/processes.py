@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import math
 import os
 import pickle
@@ -19,8 +20,8 @@ from collections.abc import Iterable, Sequence
 from ....shared.errors import OperantError
 from ....shared.processes.python_program import python_program
 from ....shared.text.harmless import one_line
+from ..spec import HostedSpec
 from .region import Layout, nameless_file, shared_fields
-from .sources import Source
 from .worker import DONE, FAILED, WHERE_SIGNAL, Task
 
 SLICE_S = 0.5  # of waiting: time in which this process was stopped is no reason to give up
@@ -114,7 +115,7 @@ class Processes:
     slower if another process needs one of them.
     """
 
-    def __init__(self, source: Source, layout: Layout, first_env: int, timeout_s: float) -> None:
+    def __init__(self, spec: HostedSpec, layout: Layout, first_env: int, timeout_s: float) -> None:
         """Raises WorkerError where one cannot make its environments."""
         self._timeout_s = timeout_s
         self._workers: list[_Worker] = []
@@ -124,9 +125,10 @@ class Processes:
         self.fields.rows().valid[:] = True
         life, self._life = os.pipe()
         try:
-            source = source.for_workers()
+            module = importlib.import_module(spec.module)
+            spec = getattr(module, "for_workers", lambda spec: spec)(spec)
             for worker in range(layout.num_workers):
-                task = Task(source, layout, worker, list(sys.path), self._region, life=life)
+                task = Task(spec, layout, worker, list(sys.path), self._region, life=life)
                 first = first_env + worker * layout.num_envs
                 self._workers.append(_started(task, range(first, first + layout.num_envs)))
             self.finish(range(layout.num_workers))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
 from ....shared.errors import ConfigError
+from ...settings.facts import Facts
 from ...settings.section import EnvSection
-from .dividing import MOST_WORKERS, most_groups, most_workers, num_cores, why_not
-from .plan import AUTO, WorkerPlan
-
-if TYPE_CHECKING:
-    from ...config import TrainConfig
+from .dividing import (
+    AUTO,
+    MOST_WORKERS,
+    WorkerPlan,
+    most_groups,
+    most_workers,
+    num_cores,
+    why_not,
+)
 
 
 def _number_or_auto(least: int) -> BeforeValidator:
@@ -28,13 +33,6 @@ def _number_or_auto(least: int) -> BeforeValidator:
         return value
 
     return BeforeValidator(checked)
-
-
-# Why there are no workers, by gymnasium.vectorization.
-STEPPED_ELSEWHERE = {
-    "own": "the environment steps itself",
-    "mjbatch": "threads of mjbatch step all environments",
-}
 
 
 class WorkersConfig(EnvSection):
@@ -64,17 +62,12 @@ class WorkersConfig(EnvSection):
         values = {key: (getattr(self, key), field.default) for key, field in fields}
         return {key: value for key, (value, default) in values.items() if value != default}
 
-    def check(self, config: TrainConfig) -> None:
-        way = config.table("gymnasium").vectorization if config.env.startswith("gymnasium:") else ""
-        reason = STEPPED_ELSEWHERE.get(way)
-        for key, value in self.changed.items() if reason else ():
-            raise ValueError(
-                f"workers.{key} = {value}: with gymnasium.vectorization = {way} {reason}"
-            )
+    def check(self, facts: Facts) -> None:
+        """Raises ValueError where the workers do not divide the environments."""
         if self.num_workers == AUTO:
             return
         factor = 1 if self.async_factor == AUTO else int(self.async_factor)
-        numbers = config.num_envs, int(self.num_workers), factor
+        numbers = facts.num_envs, int(self.num_workers), factor
         # On a machine with fewer cores a policy can still be looked at, so they are no reason here.
         if why_not(*numbers, MOST_WORKERS):
             raise ValueError(why_not(*numbers, num_cores()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import importlib
 import io
 import os
 import pickle
@@ -22,9 +23,9 @@ from dataclasses import dataclass
 from ....shared.errors import OperantError
 from ....shared.processes.life_pipe import killed_when_closed
 from ....shared.text.harmless import one_line
+from ..spec import HostedSpec
 from .block import Block
 from .region import Layout, shared_fields
-from .sources import Source
 
 RESET, STEP = b"r", b"s"  # the commands
 DONE, FAILED = b".", b"!"  # the answers
@@ -36,7 +37,7 @@ LAST_WORDS_S = 2.0  # where the kernel does not end a worker whose trainer is go
 class Task:
     """What a worker gets at its start; files are open descriptors that it inherits."""
 
-    source: Source
+    spec: HostedSpec
     layout: Layout
     worker: int
     import_path: list[str]
@@ -76,7 +77,7 @@ def serve(task: Task, closes: contextlib.ExitStack) -> None:
     """Make the environments, which `closes` closes, and obey until the trainer wants no more."""
     fields = shared_fields(task.layout, task.region)
     arrays, counters = fields.of_worker(task.worker)
-    envs = task.source.make(task.layout.num_envs, counters)
+    envs = importlib.import_module(task.spec.module).make(task.spec, task.layout.num_envs, counters)
     block = Block(envs, task.layout.num_agents, arrays, counters)
     closes.callback(block.close)
     seeds = fields.seeds[task.worker]

@@ -23,7 +23,6 @@ from ....shared.text.harmless import harmless_lines, one_line
 from ....shared.text.masking import masked
 from ....shared.text.plain_values import plain
 from ...config.stored_code import named_code
-from ...envs import env_spec_of
 from ...envs.names import GYMNASIUM_PREFIX
 from ...settings.own_code import PREFIX as OWN_PREFIX
 from ..checkpoints import (
@@ -84,7 +83,7 @@ def write_policy_folder(
     if config.env == "tinyphysics":
         raise UsageError(f"{run.id}: episodes of tinyphysics are routes; push cannot score them")
     limit = config.evaluation.max_episode_steps
-    played = evaluate(trained.policy, env_spec_of(config), num_episodes, config.seed, limit)
+    played = evaluate(trained.policy, trained.spec, num_episodes, config.seed, limit)
     if played.num_cut_off:
         warn(cut_off_message(played, limit))
     mean, deviation = float(played.returns.mean()), float(played.returns.std())

@@ -15,7 +15,8 @@ from operant.shared.errors import ConfigError
 from operant.trainer.algorithms.auxiliary.kickstart import Kickstart
 from operant.trainer.algorithms.minibatches import Batch, Evaluation
 from operant.trainer.config.files import load_config
-from operant.trainer.experiment.teachers import load_teachers
+from operant.trainer.envs.hosts import describe
+from operant.trainer.experiment.teachers import load_teacher
 from operant.trainer.policies.distributions.categorical import Categorical
 from operant.trainer.spaces import Discrete
 
@@ -91,7 +92,7 @@ def test_a_policy_is_drawn_to_its_teacher(make_experiment, small_config, teach, 
 def refused(name, *overrides, preset="cart_pole_ppo"):
     config = load_config(preset, overrides)
     with pytest.raises(ConfigError) as caught:
-        load_teachers(config, [name])
+        load_teacher(config, describe(config), name)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -101,7 +102,7 @@ def test_teachers_are_runs_or_checkpoints_that_fit(tmp_path):
     (checkpoint,) = run.checkpoint_folder.iterdir()
     config = load_config("cart_pole_ppo")
     for name in (run.id, str(checkpoint)):
-        (found,) = load_teachers(config, [name])
+        found = load_teacher(config, describe(config), name)
         assert not any(p.requires_grad for p in found.parameters())
     assert "no run is called" in refused("nobody")
     assert "cannot be read" in refused(str(tmp_path / "none.pt"))

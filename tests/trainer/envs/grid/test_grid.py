@@ -12,7 +12,6 @@ from learning import iterate
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import env_spec_of
 from operant.trainer.envs.grid.kinds import (
     AGENT,
     ALTAR,
@@ -26,6 +25,7 @@ from operant.trainer.envs.grid.kinds import (
 from operant.trainer.envs.grid.layout import AGENT_SIZE, CELL, KINDS, ORE
 from operant.trainer.envs.grid.making import make_spec
 from operant.trainer.envs.grid.section import GridConfig
+from operant.trainer.envs.hosts import describe
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.experiment.build import device_experiment
 
@@ -66,7 +66,7 @@ class Stepped:
     def kinds(self, env=0):
         world = self.spec.world
         first = world.first_rows
-        cells = self.envs.state.fields[first["first_cell"] : first["first_told"], env]
+        cells = self.envs.state.fields[first["first_cell"] : first["first_map_cell"], env]
         return cells.reshape(-1, world.stride).astype(int) % KINDS
 
 
@@ -190,7 +190,7 @@ def test_what_a_graphics_processor_would_run_plays_the_same_and_learns(kind):
         values = iterate(made)
         rollout = made.collector.rollout
         # Its kernels, which run as loops here, play what the processor plays.
-        envs = VectorEnv(env_spec_of(config), config.num_envs, config.seed)
+        envs = VectorEnv(describe(config), config.num_envs, config.seed)
         out = Transitions.of(envs.spec, envs.num_rows)
         envs.reset(out.obs)
         assert (out.obs == rollout.obs[0].numpy()).all()

@@ -9,7 +9,7 @@ import pytest
 from marine_worlds import OneWorld, compiled_for, recorded_scenario, recording
 
 from operant.shared.errors import ConfigError
-from operant.trainer.envs import load_spec
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.marine_nav.layout import (
     CLOCK,
     GROUND_VX,

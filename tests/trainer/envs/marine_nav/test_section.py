@@ -1,4 +1,4 @@
-"""What a configuration can say of MarineNav, and what is refused."""
+"""The settings of MarineNav, and the refused ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
-from operant.trainer.envs import num_agents_of, spec_of
+from operant.trainer.envs.hosts import describe
 from operant.trainer.spaces import Box, Discrete
 
 PRESET = "marine_nav_ppo_smoke"
@@ -14,12 +14,12 @@ PRESET = "marine_nav_ppo_smoke"
 
 def test_the_table_says_which_sea_it_is():
     continuous = load_config(PRESET, ["marine_nav.num_robots=3"])
-    assert num_agents_of(continuous) == 3
+    assert continuous.num_agents == 3
     assert continuous.rollout_size == 64 * 64 * 3
-    assert spec_of(continuous).actions == Box((-1.0, -1.0), (1.0, 1.0))
+    assert describe(continuous).actions == Box((-1.0, -1.0), (1.0, 1.0))
     discrete = load_config(PRESET, ["marine_nav.actions=discrete"])
-    assert spec_of(discrete).actions == Discrete(25)
-    assert spec_of(discrete).obs_size == 37  # 7 of itself, 5 x 5 of objects, and a mask of 5
+    assert describe(discrete).actions == Discrete(25)
+    assert describe(discrete).obs_size == 37  # 7 of itself, 5 x 5 of objects, and a mask of 5
 
 
 @pytest.mark.parametrize(

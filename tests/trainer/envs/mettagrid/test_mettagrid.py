@@ -12,9 +12,9 @@ from learning import iterate, ratios
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import env_spec_of, make_envs, num_agents_of
 from operant.trainer.envs.checking import EnvError
 from operant.trainer.envs.grid.kinds import NUM_ACTIONS
+from operant.trainer.envs.hosts import describe, make_envs
 from operant.trainer.envs.mettagrid import library
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.experiment.build import processor_experiment
@@ -40,7 +40,7 @@ class Stepped:
 
     def __init__(self, *overrides, stream=TRAINING):
         config = config_of(*overrides)
-        self.spec = env_spec_of(config)
+        self.spec = describe(config)
         self.envs = make_envs(self.spec, config.num_envs, 1, stream)
         self.out = Transitions.of(self.spec, self.envs.num_rows)
         self.envs.reset(self.out.obs)
@@ -54,7 +54,7 @@ class Stepped:
 
 
 def played(num_steps, *overrides):
-    """What so many steps of random actions give, field by field."""
+    """The results of `num_steps` steps of random actions, by field."""
     random = np.random.default_rng(3)
     with closing(Stepped(*overrides)) as stepped:
         first = stepped.out.obs.copy()
@@ -109,7 +109,7 @@ def test_hearts_are_worth_one_and_batteries_and_ore_are_lost_with_their_worth(tm
 
 def test_a_run_learns_and_ppo_reads_tokens_in_pytorch():
     config = load_config("mettagrid_ppo_smoke", ["num_threads=1"])
-    assert num_agents_of(config) == 4
+    assert config.num_agents == 4
     with closing(processor_experiment(config, Threads(1))) as experiment:
         before = experiment.algorithm.policy.flat_parameters.clone()
         iterate(experiment)
@@ -185,7 +185,7 @@ def own_game(tmp_path):
 
 @pytest.mark.slow
 def test_a_game_of_ones_own_is_read_from_a_file(tmp_path, make_experiment):
-    spec = env_spec_of(make_config({}, own_game(tmp_path)))
+    spec = describe(make_config({}, own_game(tmp_path)))
     assert (spec.num_agents, spec.obs_size) == (3, 500 * 3)
     assert spec.actions.n > NUM_ACTIONS  # it can change its vibe
     experiment = make_experiment(*own_game(tmp_path), "num_envs=2", "mettagrid.embedding_size=8")

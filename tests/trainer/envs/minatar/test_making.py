@@ -1,4 +1,4 @@
-"""What the table [minatar] changes, and the draws of episodes that nobody put in."""
+"""The effects of the table [minatar], and the random draws of episodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config, resolve
-from operant.trainer.envs import env_spec_of, load_spec
+from operant.trainer.envs.hosts import describe, load_spec
 from operant.trainer.envs.minatar import game
 from operant.trainer.envs.minatar.common import DRAW, OWN, PREVIOUS_ACTION, STEP
 from operant.trainer.envs.names import MINATAR_ENV_NAMES
@@ -31,7 +31,7 @@ class Played:
     """Environments of a configuration, and what their last step gave."""
 
     def __init__(self, *overrides, num_envs=NUM_ENVS):
-        self.spec = env_spec_of(load_config(BREAKOUT, overrides))
+        self.spec = describe(load_config(BREAKOUT, overrides))
         self.envs = VectorEnv(self.spec, num_envs, seed=1)
         self.out = Transitions.of(self.spec, num_envs)
         self.envs.reset(self.out.obs)

@@ -14,10 +14,11 @@ from command_line import python
 from operant.shared.errors import ConfigError
 from operant.shared.install_command import install_command
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import env_spec_of, host_of, look_again, make_envs
 from operant.trainer.envs.env_warnings import env_warnings
+from operant.trainer.envs.hosts import describe, describe_again, make_envs
 from operant.trainer.envs.mujoco import host
-from operant.trainer.envs.mujoco.host import MujocoEnvs, MujocoVector, load_mujoco_spec
+from operant.trainer.envs.mujoco.host import MujocoEnvs, MujocoVector
+from operant.trainer.envs.mujoco.host import describe as load_mujoco_spec
 from operant.trainer.envs.mujoco.tasks import TASKS
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.jit.streams import EVALUATION, TRAINING
@@ -71,7 +72,7 @@ def test_mjbatch_and_workers_give_the_same_transitions(env_id):
     both = []
     for way in ("sync", "mjbatch"):
         config = make_config({}, [f"env=gymnasium:{env_id}", f"gymnasium.vectorization={way}"])
-        both.append(make_envs(env_spec_of(config), NUM_ENVS, SEED, EVALUATION, first_env=7))
+        both.append(make_envs(describe(config), NUM_ENVS, SEED, EVALUATION, first_env=7))
     outs = [Transitions.of(envs.spec, NUM_ENVS) for envs in both]
     for envs, out in zip(both, outs, strict=True):
         envs.reset(out.obs)
@@ -121,7 +122,7 @@ def test_a_state_that_is_loaded_goes_on_to_the_bit():
     ],
 )
 def test_who_steps(overrides, host):
-    assert host_of(make_config({}, overrides)) == host
+    assert describe(make_config({}, overrides)).stepped_by == host
 
 
 def test_other_environments_are_refused():
@@ -130,7 +131,7 @@ def test_other_environments_are_refused():
 
 
 def test_without_mjbatch_the_error_has_the_command(monkeypatch):
-    look_again()
+    describe_again()
     monkeypatch.setitem(sys.modules, "mjbatch", None)
     with pytest.raises(ConfigError, match=re.escape(f"needs mjbatch: {install_command('mujoco')}")):
         make_config({}, [MUJOCO, "gymnasium.vectorization=mjbatch"])
@@ -159,7 +160,7 @@ def test_another_hosts_state_is_refused():
 
 def test_without_mjbatch_gymnasium_steps_and_an_event_says_why(monkeypatch):
     def warnings(*overrides):
-        return env_warnings(make_config({}, ["env=gymnasium:Hopper-v5", *overrides]))
+        return env_warnings(make_config({}, ["env=gymnasium:Hopper-v5", *overrides]).facts(), 1)
 
     assert warnings() == warnings("gymnasium.vectorization=sync") == []
     begins = "Hopper-v5 is stepped without mjbatch, which would be faster: "
@@ -170,7 +171,7 @@ def test_without_mjbatch_gymnasium_steps_and_an_event_says_why(monkeypatch):
         raise ImportError("libmujoco.so.0: cannot open shared object file")
 
     monkeypatch.setattr(host, "import_mjbatch", fails)
-    assert host_of(make_config({}, ["env=gymnasium:Hopper-v5"])) == "workers"
+    assert describe(make_config({}, ["env=gymnasium:Hopper-v5"])).stepped_by == "workers"
     assert warnings() == [begins + install_command("mujoco")]
 
 

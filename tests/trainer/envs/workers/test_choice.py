@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from operant.trainer.config.from_values import make_config
+from operant.trainer.envs.hosts import describe
 from operant.trainer.envs.workers.choice import Measured, chosen, in_words
-from operant.trainer.envs.workers.dividing import candidates
-from operant.trainer.envs.workers.plan import AUTO, WorkerPlan
+from operant.trainer.envs.workers.dividing import AUTO, WorkerPlan, candidates
 from operant.trainer.experiment.build import with_fastest_workers
-from operant.trainer.experiment.plan import Machine, plan
+from operant.trainer.experiment.plan import plan
+from operant.trainer.experiment.traits import Machine
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def choice(monkeypatch, env, *overrides):
     """The workers that a run gets by measurement, and what it says of them, with two cores."""
     monkeypatch.setattr("operant.trainer.envs.workers.choice.MEASURE_S", 0.1)
     config = make_config({}, (f"env={env}", "num_envs=4", "workers.num_workers=auto", *overrides))
-    planned = with_fastest_workers(plan(config, Machine(cores=2)))
+    planned = with_fastest_workers(plan(config, describe(config), Machine(cores=2)))
     (workers,) = planned.workers
     return workers, planned.notices[-1]
 

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from operant.shared.errors import ConfigError
-from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.preprocessing.settings import Preprocessing
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import WorkerPlan
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.jit.streams import TRAINING
 
 
 def test_a_missing_package_is_answered_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "envpool", None)
     with pytest.raises(ConfigError, match="envpool is not installed: pip install "):
-        load_any_spec("envpool:Pong-v5")
+        load_spec("envpool:Pong-v5")
 
 
 class TestWithThePackage:
@@ -28,7 +28,7 @@ class TestWithThePackage:
         pytest.importorskip("envpool")
 
     def test_an_episode_begins_in_the_step_in_which_the_last_one_ends(self):
-        spec = load_any_spec("envpool:CartPole-v1")
+        spec = load_spec("envpool:CartPole-v1")
         with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
             assert not envs.has_dead_steps
             out = Transitions.of(spec, 2)
@@ -49,7 +49,7 @@ class TestWithThePackage:
     def test_what_happens_depends_on_the_seed_and_not_on_workers(self):
         found = []
         for seed, plan in ((1, None), (1, WorkerPlan(2)), (2, None)):
-            spec = load_any_spec("envpool:CartPole-v1", plan)
+            spec = load_spec("envpool:CartPole-v1", plan)
             with closing(make_envs(spec, 4, seed, TRAINING)) as envs:
                 out = Transitions.of(spec, 4)
                 envs.reset(out.obs)
@@ -61,7 +61,7 @@ class TestWithThePackage:
 
     def test_lives_end_episodes_and_games_are_reported(self):
         settings = Preprocessing(life_loss=True, reward_sign=True, noop_starts=1)
-        spec = load_any_spec("envpool:Breakout-v5", None, settings)
+        spec = load_spec("envpool:Breakout-v5", preprocessing=settings)
         assert (spec.obs_shape, spec.obs_type) == ((4, 84, 84), np.uint8)
         ends, most, games = 0, 0.0, (0, 0.0, 0.0)
         with closing(make_envs(spec, 1, 1, TRAINING)) as envs:
@@ -81,7 +81,7 @@ class TestWithThePackage:
 
     def test_a_time_limit_truncates_and_ends_the_game(self):
         settings = Preprocessing(time_limit=5, reward_sign=True)
-        spec = load_any_spec("envpool:Pong-v5", None, settings)
+        spec = load_spec("envpool:Pong-v5", preprocessing=settings)
         with closing(make_envs(spec, 1, 1, TRAINING)) as envs:
             out = Transitions.of(spec, 1)
             envs.reset(out.obs)
@@ -104,4 +104,4 @@ class TestWithThePackage:
     )
     def test_what_cannot_be_is_one_line(self, task, settings, problem):
         with pytest.raises(ConfigError, match=problem):
-            load_any_spec(f"envpool:{task}", None, Preprocessing(**settings))
+            load_spec(f"envpool:{task}", preprocessing=Preprocessing(**settings))

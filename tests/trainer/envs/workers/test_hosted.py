@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from operant.trainer.collecting.collector import Collector, GroupedCollector
-from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.envs.workers.hosted import first_seed
-from operant.trainer.envs.workers.plan import WorkerPlan
 from operant.trainer.jit.streams import TRAINING
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ PLANS = {"serial": WorkerPlan(), "1": WorkerPlan(4), "4": WorkerPlan(4, 4)}
 
 def played(env, plan, num_steps=20, num_envs=NUM_ENVS, seed=3):
     """What `num_steps` steps give, with actions that depend on what is seen."""
-    with closing(make_envs(load_any_spec(env, plan), num_envs, seed, TRAINING)) as envs:
+    with closing(make_envs(load_spec(env, plan), num_envs, seed, TRAINING)) as envs:
         out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
         envs.reset(out.obs)
         seen = [out.obs.copy()]
@@ -120,7 +120,7 @@ def test_a_policy_with_noise_of_each_row_is_refused_in_groups(make_experiment, m
 
 @pytest.mark.parametrize("plan", [WorkerPlan(), WorkerPlan(2)])
 def test_episodes_before_a_reset_are_not_counted_after_it(plan):
-    with closing(make_envs(load_any_spec("native:native_envs:make", plan), 4, 1, TRAINING)) as envs:
+    with closing(make_envs(load_spec("native:native_envs:make", plan), 4, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 4)
         for num_steps in (6, 4):  # episodes of 4 steps: one is over, and 2 steps of another
             envs.reset(out.obs)

@@ -10,10 +10,10 @@ from learning import iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.vector import Transitions
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.envs.workers.hosted import first_seed
-from operant.trainer.envs.workers.plan import WorkerPlan
 from operant.trainer.envs.workers.processes import WorkerError
 from operant.trainer.jit.streams import TRAINING
 
@@ -21,7 +21,7 @@ from operant.trainer.jit.streams import TRAINING
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", [WorkerPlan(), WorkerPlan(2), WorkerPlan(4, 2)])
 def test_they_step_here_and_in_workers_alike(plan):
-    spec = load_any_spec("native:native_envs:make", plan)
+    spec = load_spec("native:native_envs:make", plan)
     with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 4)
         envs.reset(out.obs)
@@ -39,7 +39,7 @@ def test_they_step_here_and_in_workers_alike(plan):
 
 @pytest.mark.slow
 def test_what_fails_for_all_at_once_names_no_environment():
-    spec = load_any_spec("native:native_envs:make_failing", WorkerPlan(2))
+    spec = load_spec("native:native_envs:make_failing", WorkerPlan(2))
     with closing(make_envs(spec, 4, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 4)
         envs.reset(out.obs)
@@ -48,7 +48,7 @@ def test_what_fails_for_all_at_once_names_no_environment():
 
 
 def test_rows_of_agents_that_are_gone_count_for_nothing():
-    with closing(make_envs(load_any_spec("native:native_envs:make_pairs"), 1, 1, TRAINING)) as envs:
+    with closing(make_envs(load_spec("native:native_envs:make_pairs"), 1, 1, TRAINING)) as envs:
         out = Transitions.empty(2, 2)
         envs.reset(out.obs)
         flags = []

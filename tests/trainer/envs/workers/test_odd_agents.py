@@ -9,10 +9,10 @@ import parallel_envs
 import pytest
 
 from operant.shared.errors import ConfigError
-from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import SERIAL, WorkerPlan
+from operant.trainer.envs.workers.dividing import SERIAL, WorkerPlan
 from operant.trainer.jit.streams import TRAINING
 
 NAME = "pettingzoo:parallel_envs:make_odd"
@@ -79,7 +79,7 @@ def odd_class(of_step=lambda given: given, of_reset=lambda given: given):
 
 def played(num_steps=1, plan=SERIAL, name=NAME):
     """The transitions of some steps, and the notices."""
-    with closing(make_envs(load_any_spec(name, plan), 1, 1, TRAINING)) as envs:
+    with closing(make_envs(load_spec(name, plan), 1, 1, TRAINING)) as envs:
         out, seen = Transitions.of(envs.spec, envs.num_rows), []
         envs.reset(out.obs)
         for _ in range(num_steps):
@@ -113,7 +113,7 @@ def test_a_reset_without_a_seed_is_refused(odd):
 
     odd(Unseeded)
     with pytest.raises(ConfigError) as raised:
-        load_any_spec(NAME)
+        load_spec(NAME)
     assert str(raised.value) == (
         f"{SAID}reset takes no seed, expected reset(self, seed=None, options=None)"
     )

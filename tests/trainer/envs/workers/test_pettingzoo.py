@@ -10,10 +10,10 @@ from learning import iterate
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import load_any_spec, make_envs
 from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.vector import Transitions
-from operant.trainer.envs.workers.plan import SERIAL, WorkerPlan
+from operant.trainer.envs.workers.dividing import SERIAL, WorkerPlan
 from operant.trainer.jit.streams import TRAINING
 
 RELAY = "pettingzoo:parallel_envs"
@@ -23,7 +23,7 @@ A, B, C = map(float, map(ord, "abc"))
 
 def played(env, num_steps, plan=SERIAL, num_envs=2):
     """The first observations, the transitions of some steps, and the episodes."""
-    with closing(make_envs(load_any_spec(env, plan), num_envs, 1, TRAINING)) as envs:
+    with closing(make_envs(load_spec(env, plan), num_envs, 1, TRAINING)) as envs:
         out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
         envs.reset(out.obs)
         first, seen = out.obs.copy(), []
@@ -84,7 +84,7 @@ def test_workers_give_what_stepping_here_gives():
 
 def test_environments_of_pettingzoos_own_are_known_by_id_and_by_module():
     for env in ("pettingzoo:classic/rps-v2", "pettingzoo:pettingzoo.classic.rps_v2"):
-        spec = load_any_spec(env)
+        spec = load_spec(env)
         assert (spec.num_agents, spec.obs_size, spec.actions.n) == (2, 4, 3)
 
 

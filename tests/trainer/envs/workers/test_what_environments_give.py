@@ -16,8 +16,8 @@ from own_lines import SMALL
 import operant
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config
-from operant.trainer.envs import load_any_spec, make_envs, spec_of
 from operant.trainer.envs.checking import EnvError
+from operant.trainer.envs.hosts import describe, load_spec, make_envs
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.jit.streams import TRAINING
@@ -90,7 +90,7 @@ def make_class(space, at_step, given=None, first=None):
 
 def play(make_env, num_steps=5):
     name = register_own(make_env)
-    spec = load_any_spec(name)
+    spec = load_spec(name)
     with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
         out = Transitions.of(spec, 2)
         envs.reset(out.obs)
@@ -154,7 +154,7 @@ def test_each_configuration_looks_anew_at_what_a_name_stands_for(monkeypatch):
     def register(space):
         spec = EnvSpec("Changed-v0", entry_point=make_class(space, 0))
         monkeypatch.setitem(gymnasium.registry, "Changed-v0", spec)
-        return spec_of(load_config("gymnasium:Changed-v0"))
+        return describe(load_config("gymnasium:Changed-v0"))
 
     assert register(VECTOR).obs_size == 3
     assert register(CELLS).obs_size == 8
@@ -189,4 +189,4 @@ def test_what_an_environment_raises_is_raised_as_it_is():
 )
 def test_observations_without_numbers_of_their_own_are_refused(space, words):
     with pytest.raises(ConfigError, match=words):
-        load_any_spec(register_own(make_class(space, 3)))
+        load_spec(register_own(make_class(space, 3)))

@@ -17,11 +17,11 @@ import pytest
 from command_line import ENDLESS, PATIENCE_S
 from waiting import wait_for
 
-from operant.trainer.envs import load_any_spec, make_envs
+from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers import processes
+from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.envs.workers.hosted import first_seed
-from operant.trainer.envs.workers.plan import WorkerPlan
 from operant.trainer.envs.workers.processes import WorkerError
 from operant.trainer.jit.streams import TRAINING
 
@@ -59,7 +59,7 @@ def failure(plan):
 
 
 def play(plan, env=TROUBLED):
-    with closing(make_envs(load_any_spec(env, plan), 4, 1, TRAINING)) as envs:
+    with closing(make_envs(load_spec(env, plan), 4, 1, TRAINING)) as envs:
         out = Transitions.empty(3, 4)
         envs.reset(out.obs)
         for _ in range(5):
@@ -148,7 +148,7 @@ def test_environments_that_never_close_are_ended_after_a_while(trouble, closed, 
 @pytest.mark.slow
 def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatch):
     trouble("raises")
-    spec = load_any_spec(TROUBLED, WorkerPlan(2))
+    spec = load_spec(TROUBLED, WorkerPlan(2))
     trouble("cannot be made")
     before = set(psutil.Process().children())
     with pytest.raises(WorkerError, match=r"in environment \d RuntimeError: there is no simulator"):
@@ -158,7 +158,7 @@ def test_environments_that_cannot_be_made_there_are_one_line(trouble, monkeypatc
 
 @pytest.mark.slow
 def test_signals_that_stop_a_trainer_do_not_stop_its_workers():
-    spec = load_any_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(1))
+    spec = load_spec("gymnasium:hosted_envs:make_endless", WorkerPlan(1))
     before = set(psutil.Process().children())
     with closing(make_envs(spec, 2, 1, TRAINING)) as envs:
         (worker,) = set(psutil.Process().children()) - before
@@ -178,14 +178,14 @@ sys.path.append("{support}")
 import psutil
 from operant.trainer.envs.workers.processes import Processes
 from operant.trainer.envs.workers.region import Layout
-from operant.trainer.envs.workers.sources import source_of
+from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.workers.worker import RESET, STEP
 
-source = source_of("{env}")
-layout = Layout(2, 2, 1, source.obs_size, source.actions)
+spec = load_spec("{env}")
+layout = Layout(2, 2, 1, spec.obs_size, spec.actions)
 
 def run():
-    workers = Processes(source, layout, 0, 120.0)
+    workers = Processes(spec, layout, 0, 120.0)
     workers.fields.seeds[:] = {seeds}
     for command in (RESET, STEP, STEP):
         workers.start(command, (0, 1))
