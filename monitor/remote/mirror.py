@@ -29,7 +29,6 @@ from .frames import (
     MAX_ROWS_BYTES,
     MEDIA_FILE,
     MOST_BYTES,
-    PLACE_FILE,
     ROWS_FILE,
     Frame,
     StreamError,
@@ -126,8 +125,6 @@ class Mirror:
             piece = replace(piece, size=len(data))
         elif piece.file == MACHINE_FILE:
             _checked(_OF_MACHINE, MACHINE_FILE, data)
-        elif piece.file == PLACE_FILE:
-            data = b""
         run = self._with_room(piece, _cost(piece, data))
         if run is None:
             return
@@ -173,12 +170,14 @@ class Mirror:
 
     def _with_room(self, piece: Piece, cost: int) -> RunElsewhere | None:
         """The run whose file shall take so many bytes; None where there is no room for them."""
+        run = self.run(piece.run)
+        if run is None:
+            return None
         costs = self._costs.setdefault(piece.run, {})
         before = costs.get(piece.file, 0)
         if piece.size is None:
             cost = max(cost, before)
-        run = self.run(piece.run)
-        if run is None or self._total + cost - before > MAX_MIRROR_BYTES:
+        if self._total + cost - before > MAX_MIRROR_BYTES:
             return None
         costs[piece.file] = cost
         self._total += cost - before
