@@ -1,4 +1,4 @@
-"""Runs that are gone on with or looked at from another folder than that in which they began."""
+"""Errors about runs that are used in another folder than the one they began in."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_SHOWN = 300  # characters of a path
 
 @contextmanager
 def told_where_it_began(run: Run) -> Iterator[None]:
-    """What a run's configuration names and is not here is said with the folder where the run began,
-    where that is another one: relative paths and modules of one's own lie there. For a policy that
-    somebody shared, the error names the file of a missing module and where to get it.
+    """Add the folder where the run began to errors about files and modules that are missing here:
+    relative paths and the user's own modules lie there. For a policy that somebody shared, the
+    error names the file of a missing module and where to get it.
     """
     try:
         yield

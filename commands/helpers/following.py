@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ...monitor.remote.host import RemoteName
 from ...monitor.session.hang_up import waited_for_hang_up
-from ...shared.errors import PageError
-from ...shared.page.reader import MetricsReader
 from ...shared.runs.run_folder import Run
-from ...shared.runs.status import RunStatus, open_page, read_status
 from .output import print_json
 
+if TYPE_CHECKING:
+    from ...monitor.runs.reading.run_source import RunSource
+
 LOOK_AGAIN_S = 0.05
+MAX_ROWS = 64  # of views whose curves nobody draws
 
 
 def follow_run(run: Run) -> None:
@@ -20,50 +21,34 @@ def follow_run(run: Run) -> None:
 
     Publishes that follow each other faster than `LOOK_AGAIN_S` are not all seen.
     """
-    _follow(lambda: (read_status(run), _publish(run)))
+    from ...monitor.runs.reading.run_poller import RunPoller
+
+    _follow(RunPoller(run, max_rows=MAX_ROWS))
 
 
 def follow_remote(name: RemoteName) -> None:
-    """The same for a run on another machine; a lost connection is said in the status's message, and
-    made again.
+    """Print the statuses of a run on another machine, as `follow_run` does. The message of a status
+    says that the connection was lost; it is made again.
     """
     from ...monitor.remote.remote_run import RemoteRun
-
-    def look() -> tuple[RunStatus, int]:
-        view = source.poll()
-        return view.status, view.publish
 
     source = RemoteRun(name)
     source.connect()
     source.start()
+    _follow(source)
+
+
+def _follow(source: RunSource) -> None:
+    seen: object = None
     try:
-        _follow(look)
+        while True:
+            view = source.poll()
+            status = view.status
+            moment = status.state, status.iteration, status.env_steps, status.message, view.publish
+            if moment != seen:
+                seen = moment
+                print_json(status.as_json())
+            if not status.is_alive or waited_for_hang_up([1], LOOK_AGAIN_S):
+                return
     finally:
         source.close()
-
-
-def _follow(look: Callable[[], tuple[RunStatus, int]]) -> None:
-    """`look` gives the status and the number of the newest publish."""
-    seen: object = None
-    while True:
-        status, publish = look()
-        moment = (status.state, status.iteration, status.env_steps, status.message, publish)
-        if moment != seen:
-            seen = moment
-            print_json(status.as_json())
-        if not status.is_alive or waited_for_hang_up([1], LOOK_AGAIN_S):
-            return
-
-
-def _publish(run: Run) -> int:
-    """The number of the newest publish; 0 where the page cannot be read."""
-    reader: MetricsReader | None = None
-    try:
-        reader = open_page(run)
-        snapshot = reader.read()
-        return snapshot.publish if snapshot else 0
-    except PageError:
-        return 0
-    finally:
-        if reader:
-            reader.detach()

@@ -32,7 +32,7 @@ PATIENCE_S = 5.0  # for screens that are open when it ends
 HEARTBEAT_S = 15.0  # a browser that does not answer for so long is gone
 MOST_INPUT = 1 << 14  # bytes in a second: keys and mice send a few hundred
 MOST_COLUMNS, MOST_ROWS = 1000, 500
-# The page asks for a font elsewhere, which would tell others that somebody looks.
+# The page asks another site for a font, which would learn that somebody watches.
 # Whoever reaches the port could have them write across this terminal.
 _LOGGERS = ("textual-serve", "aiohttp.server", "aiohttp.web", "asyncio")
 HEADERS = {
@@ -136,7 +136,7 @@ class TokenServer(Server):
         self._life, self._life_end = os.pipe()
 
     async def make_app(self) -> web.Application:
-        """All there is to serve."""
+        """The application: everything below the token."""
         app = web.Application(middlewares=[self._only_with_token])
         app.on_response_prepare.append(_with_headers)
         app.router.add_get(f"/{self._token}", self._to_page)  # whose last / was not copied

@@ -118,7 +118,7 @@ def _sources_in(folder: Path, depth: int = 0) -> Iterator[Source]:
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
-    """Those that are files: a pipe of that name would be waited for."""
+    """The regular files of `paths`: reading a pipe would wait for its writer."""
     return sorted(path for path in paths if path.is_file())
 
 

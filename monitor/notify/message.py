@@ -17,9 +17,9 @@ MOST_CHARACTERS = 1000
 
 @dataclass(frozen=True)
 class Message:
-    """`id` is that of what happened, the same whoever tells of it. `text` is for people, and names
-    the run. `alert` is the sort of an alert; `value` and `env_steps` are None where there are none.
-    `time` is ISO 8601, in UTC.
+    """`id` identifies what happened, whichever process sends the message. `text` is for people, and
+    names the run. `alert` is the sort of an alert; `value` and `env_steps` are None where there are
+    none. `time` is ISO 8601, in UTC.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Message:
         return self.kind == "alert"
 
     def environment(self) -> dict[str, str]:
-        """All of it as variables, `OPERANT_EVENT_RUN` and so on; empty where there is nothing."""
+        """Environment variables for all fields, `OPERANT_EVENT_RUN` and so on; empty for None."""
         return {
             f"{ENVIRONMENT}{field.upper()}": "" if value is None else str(value)
             for field, value in asdict(self).items()

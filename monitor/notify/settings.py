@@ -53,7 +53,7 @@ def alert_settings_path() -> Path:
 
 
 def load_alert_settings(path: Path) -> AlertSettings:
-    """What the file at `path` says; nothing where there is none, and where others can write it."""
+    """Read the settings at `path`; defaults if there is no such file, or others can write to it."""
     try:
         return _settings_of(tomllib.loads(_own_text(path)), path)
     except FileNotFoundError:
@@ -146,8 +146,8 @@ def _own_text(path: Path) -> str:
 
 
 def _folders_of(path: Path) -> Iterator[Path]:
-    """Those through which one comes to a file, by its own name and by where links lead, as far up
-    as the user's home.
+    """The folders above a file, by its own path and by the path that links lead to, up to the
+    user's home.
     """
     seen: Callable[[Path], bool] = {Path.home(), Path.home().resolve()}.__contains__
     for place in dict.fromkeys((path.absolute(), path.resolve())):

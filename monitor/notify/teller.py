@@ -63,17 +63,17 @@ class Teller:
         return True
 
     def close(self, patience_s: float) -> None:
-        """Like `wait`, and note how many messages are not sent by then."""
+        """Wait at most `patience_s`, then note how many messages were not sent."""
         if not self.wait(patience_s):
             number = self._waiting.unfinished_tasks
             self._notes.append(f"no time was left for {number} messages; they may have arrived")
 
     def _was_told(self, message: Message) -> bool:
-        """Whether somebody has begun to tell it; from now on, somebody has."""
+        """Whether a process has begun to send it; from now on, this one has."""
         if message.id in self._ids:
             return True
         self._ids.add(message.id)
-        # A full disk is no reason to be silent; it is often what there is to tell.
+        # A full disk does not stop messages: often they are about it.
         with suppress(OSError):
             if self._told is None:
                 self._told = EventsFile(self._run.sent_path)

@@ -1,4 +1,4 @@
-"""Which episode is played and how fast, and the keys that change it; time comes in as frames."""
+"""The player: chooses the episode and its speed, and takes keys; time comes in as frames."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Projection:
 
     @classmethod
     def of(cls, scene: Scene, width: int, height: int) -> Projection:
-        """That shows all of the scene's part of the world in the middle of `width` by `height`."""
+        """Show all of the scene's part of the world in the middle of `width` by `height`."""
         (x0, y0), (x1, y1) = scene.low, scene.high
         across, up = (width - 1) / (x1 - x0), (height - 1) / (y1 - y0)
         if not scene.is_stretched:
@@ -37,7 +37,7 @@ class Projection:
         return placed
 
     def length(self, radius: float) -> float:
-        """Of a radius, in dots; only where both axes have one scale."""
+        """A radius in dots; only where both axes have one scale."""
         return radius * self.scale[0]
 
 

@@ -46,8 +46,8 @@ def screen_lines(
 
 
 def head(player: Player, moment: Moment, width: int) -> Line:
-    """Which episode this is, how far it is, what came of it, and how fast: where there is little
-    room, what matters least goes first.
+    """The heading: episode, step, return and speed. In a narrow terminal the least important parts
+    are left out first.
     """
     env: Line = [(f" {player.episodes.env} ", "bar_strong")]
     which: Line = [(f" episode {player.number}  seed {player.seed} ", "bar_dim")]

@@ -98,7 +98,7 @@ class Terminal:
         return "".join(parts)
 
     def _mark(self, name: str) -> tuple[str, str]:
-        """What stands before and after a text in a style of that name."""
+        """The escape sequences before and after a text in the style called `name`."""
         style = self._styles.get(name) or (Style.parse(name) if " on " in name else Style())
         # Without colours there are still bold and reversed letters.
         system = COLOR_SYSTEMS[self.color_system or "standard"]

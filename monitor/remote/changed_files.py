@@ -1,9 +1,10 @@
-"""What changed in the files of a run since they were sent: as pieces, see `mirror.Piece`."""
+"""Finds what changed in the files of a run since they were sent, as pieces: see `mirror.Piece`."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -12,12 +13,15 @@ from typing import Any
 from ...shared.errors import PageError
 from ...shared.page.layout import Layout
 from ...shared.page.reader import MetricsReader
+from ...shared.runs.run_folder import CAPTION, Run
 from ...shared.runs.small_file import open_regular, read_small
-from .frames import MOST_BYTES, PAGE_FILE, TAIL_BYTES
+from ..runs.reading.media import RecordedMedia
+from .frames import MAX_MEDIA_BYTES, MEDIA_FILE, MOST_BYTES, PAGE_FILE, TAIL_BYTES
 
 BLOCK_BYTES = 4096
 PIECE_BYTES = 1 << 20
 BEGIN_BYTES = 1 << 18  # of a file that grows, its end at first
+MEDIA_BYTES_PER_S = 1 << 20
 _BLOCKS_AT_ONCE = PIECE_BYTES // BLOCK_BYTES
 _ZEROS = bytes(BLOCK_BYTES)
 
@@ -77,6 +81,36 @@ class GrowingFile:
             elif data := os.pread(file.fileno(), PIECE_BYTES, self._end):
                 yield {"file": self._path.name, "at": self._end - self._begin}, data
                 self._end += len(data)
+
+
+class NewestMedia:
+    """The newest file of each name that the run logged, with its caption: one in a look, and not
+    more than `MEDIA_BYTES_PER_S`.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._folder, self._recorded = run.folder, RecordedMedia(run)
+        self._sent: dict[tuple[str, str], tuple[Path, int]] = {}
+        self._pause_until_s = 0.0
+        self.num_files = 0
+
+    def pieces(self) -> Pieces:
+        files = self._recorded.read()
+        self.num_files = len(files)
+        if time.monotonic() < self._pause_until_s:
+            return
+        newest = {(file.kind, file.name): (file.path, file.num_bytes) for file in files}
+        for key, (path, num_bytes) in newest.items():
+            if self._sent.get(key) == (path, num_bytes) or num_bytes > MAX_MEDIA_BYTES:
+                continue
+            self._sent[key] = path, num_bytes
+            self._pause_until_s = time.monotonic() + num_bytes / MEDIA_BYTES_PER_S
+            for part in (path.with_name(path.name + CAPTION), path):
+                with contextlib.suppress(OSError):
+                    data = read_small(part, MAX_MEDIA_BYTES, self._folder)
+                    head, _ = whole(MEDIA_FILE, data)
+                    yield {**head, "part": part.relative_to(self._folder).as_posix()}, data
+            return
 
 
 class PageFile:

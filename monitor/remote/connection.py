@@ -55,7 +55,7 @@ class Connection:
         return frame
 
     def frames(self) -> Iterator[Frame]:
-        """Those that follow, until the stream ends. Raises StreamError where it is damaged."""
+        """The frames after the first until the stream ends. Raises StreamError if it is damaged."""
         while (frame := read_frame(self._out)) is not None:
             yield frame
 

@@ -1,4 +1,4 @@
-"""What goes through the pipe: frames of a JSON head and a body of bytes.
+"""The frames of a stream: a JSON head and a body of bytes.
 
 8 bytes   MAGIC
 4 bytes   length of the head, little-endian
@@ -33,6 +33,7 @@ MAX_BODY_BYTES = 1 << 24  # also before it was compressed
 
 MACHINE_FILE, PLACE_FILE, PAGE_FILE = "machine.json", "place.json", "page"
 ROWS_FILE, MAX_ROWS_BYTES = "rows.sqlite", 1 << 27  # written row by row, see `mirrored_rows.py`
+MEDIA_FILE, MAX_MEDIA_BYTES = "media", 2 << 20  # a picture or the like, by its path
 TAIL_BYTES = 1 << 22  # of a file that grows; once it is longer its end is sent anew
 # The files that a stream may write into the folder of a run, and how long each may be.
 MOST_BYTES: Mapping[str, int] = {
@@ -52,7 +53,7 @@ _LENGTHS = struct.Struct("<II")
 
 
 class StreamError(OperantError):
-    """What came through the pipe is no stream of operant."""
+    """The bytes from the pipe are not a stream of operant."""
 
 
 class Frame(NamedTuple):

@@ -15,9 +15,6 @@ class RemoteName(NamedTuple):
     host: str
     run: str
 
-    def __str__(self) -> str:
-        return f"{self.host}:{self.run}"
-
 
 def checked_host(host: str, meant: str) -> str:
     """`host`, unless ssh would take it for an option or for two words. Raises UsageError, in which

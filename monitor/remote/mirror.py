@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 import weakref
+from collections import deque
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,10 @@ from ...shared.text.harmless import one_line
 from ..runs.machine.machine import MachineSample
 from .frames import (
     MACHINE_FILE,
+    MAX_MEDIA_BYTES,
     MAX_ROWS_BYTES,
+    MEDIA_FILE,
     MOST_BYTES,
-    PLACE_FILE,
     ROWS_FILE,
     Frame,
     StreamError,
@@ -35,6 +38,8 @@ from .mirrored_rows import MirroredRows
 MAX_MIRROR_BYTES = 1 << 28  # of all files, and about of what readers of them keep in memory
 MAX_RUNS = 1 << 14  # what is more is left out
 _BYTES_A_VALUE = 150  # that a value of TOML or JSON takes in memory, beside its text
+MAX_MEDIA = 32  # files that a run logged, the newest that came
+_MEDIA_PATH = re.compile(r"(?:media/[\w-]{1,40}|episodes)/[^./][^/]{0,200}")
 _OF_MACHINE = TypeAdapter[MachineSample | None](MachineSample | None)
 _OF_REPORT = TypeAdapter(RunReport)
 _FOLDER = "operant-mirror-{}-{}-{}-"  # the process that uses it: its namespace, number, start
@@ -45,7 +50,7 @@ class Piece:
     """The head of a frame: `file` of run `run` has the frame's data at byte `at`. With a `size` the
     file begins anew, with so many bytes, all others zeros, unless it is here in that `version`. A
     run that is `gone` is forgotten. With `is_complete`, everything was sent as it is now. `part`
-    and `level` say what of a file of rows it is, see `MirroredRows`.
+    and `level` say what of a file of rows it is, see `MirroredRows`; of media `part` is the path.
     """
 
     run: str = ""
@@ -63,7 +68,7 @@ _OF_PIECE = TypeAdapter(Piece)
 
 
 class Mirror:
-    """The runs of `host` that a stream tells of, each with a folder here."""
+    """A folder here for every run of `host` that a stream sends."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -73,6 +78,7 @@ class Mirror:
         self._costs: dict[str, dict[str, int]] = {}  # of files by name, by run
         self._versions: dict[str, str] = {}  # of pages, by run
         self._rows: dict[str, MirroredRows] = {}
+        self._media: deque[Path] = deque()
         self._total = self._num_folders = 0
 
     def take(self, frame: Frame) -> Piece:
@@ -106,6 +112,9 @@ class Mirror:
         if piece.file == ROWS_FILE:
             self._write_rows(piece, data)
             return
+        if piece.file == MEDIA_FILE:
+            self._write_media(piece, data)
+            return
         most = MOST_BYTES.get(piece.file, -1)
         end = piece.at + len(data)
         if piece.at < 0 or max(end, piece.size or 0) > most:
@@ -116,8 +125,6 @@ class Mirror:
             piece = replace(piece, size=len(data))
         elif piece.file == MACHINE_FILE:
             _checked(_OF_MACHINE, MACHINE_FILE, data)
-        elif piece.file == PLACE_FILE:
-            data = b""
         run = self._with_room(piece, _cost(piece, data))
         if run is None:
             return
@@ -136,6 +143,22 @@ class Mirror:
             file.truncate(piece.size)
         building.rename(path)
 
+    def _write_media(self, piece: Piece, data: bytes) -> None:
+        """Write a file that the run logged; of more than `MAX_MEDIA` the oldest is removed."""
+        if not _MEDIA_PATH.fullmatch(piece.part) or len(data) > MAX_MEDIA_BYTES:
+            raise StreamError(f"the stream sends {one_line(piece.part, 40)}, which may not be")
+        run = self._with_room(piece, MAX_MEDIA * MAX_MEDIA_BYTES)
+        if run is None:
+            return
+        path = run.folder / piece.part
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        with os.fdopen(create_anew(path), "wb") as file:
+            file.write(data)
+        if path not in self._media:
+            self._media.append(path)
+        if len(self._media) > MAX_MEDIA:
+            self._media.popleft().unlink(missing_ok=True)
+
     def _write_rows(self, piece: Piece, data: bytes) -> None:
         run = self._with_room(piece, MAX_ROWS_BYTES)
         if run is None:
@@ -147,12 +170,14 @@ class Mirror:
 
     def _with_room(self, piece: Piece, cost: int) -> RunElsewhere | None:
         """The run whose file shall take so many bytes; None where there is no room for them."""
+        run = self.run(piece.run)
+        if run is None:
+            return None
         costs = self._costs.setdefault(piece.run, {})
         before = costs.get(piece.file, 0)
         if piece.size is None:
             cost = max(cost, before)
-        run = self.run(piece.run)
-        if run is None or self._total + cost - before > MAX_MIRROR_BYTES:
+        if self._total + cost - before > MAX_MIRROR_BYTES:
             return None
         costs[piece.file] = cost
         self._total += cost - before
@@ -184,7 +209,7 @@ def read_machine(run: RunElsewhere) -> MachineSample | None:
 
 
 def _cost(piece: Piece, data: bytes) -> int:
-    """What a file takes on disk, and in the memory of those who parse it."""
+    """About how many bytes a file takes on disk, and in the memory of its readers."""
     return max(piece.at + len(data), piece.size or 0) + _BYTES_A_VALUE * (
         data.count(b"=") + data.count(b",") if piece.file.endswith((".toml", ".json")) else 0
     )

@@ -33,6 +33,7 @@ class MirroredRows(RowFile):
         self._schema: list[Metric] = []  # of the page
         self._is_beginning = False
         self._num_added = 0
+        self._db.execute("PRAGMA synchronous = OFF")  # nothing of it is needed after a power cut
         most = MAX_ROWS_BYTES // int(self._db.execute("PRAGMA page_size").fetchone()[0])
         self._db.execute(f"PRAGMA max_page_count = {most}")
 

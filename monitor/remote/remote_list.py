@@ -34,7 +34,7 @@ class RemoteList:
             self.stream.close()
 
     def poll(self) -> RunsView:
-        """What is known by now; it raises nothing."""
+        """The runs as they are known by now; raises nothing."""
         view, trouble = self._poller.poll(), self.stream.trouble
         rows = [replace(row, host=self.host, is_lost=bool(trouble)) for row in view.rows]
         is_complete = self.stream.is_complete or not self.stream.is_connected

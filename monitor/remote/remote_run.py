@@ -61,7 +61,7 @@ class RemoteRun:
         )
 
     def machine(self) -> MachineSample | None:
-        """What the run's own machine does for it."""
+        """The newest sample of the run's own machine."""
         return read_machine(self._elsewhere)
 
     def close(self) -> None:

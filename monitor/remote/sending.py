@@ -20,8 +20,7 @@ from ...shared.runs.run_folder import DIFF_FILE, PACKAGES_FILE, Run
 from ...shared.runs.status import RunReport, RunStatus, open_page, status_of
 from ..runs.list.runs_poller import RunRow, RunsPoller
 from ..runs.machine.machine_sampler import MachineSampler
-from ..runs.reading.media import RecordedMedia
-from .changed_files import GrowingFile, PageFile, Pieces, SmallFile, whole
+from .changed_files import GrowingFile, NewestMedia, PageFile, Pieces, SmallFile, whole
 from .frames import MACHINE_FILE, PLACE_FILE, PROTOCOL, Frame, write_frame
 from .sent_rows import SentRows
 
@@ -76,13 +75,13 @@ class _RunSender:
         self._growing = [GrowingFile(run.events_path), GrowingFile(run.console_path())]
         self._page, self._place = PageFile(), _Place(run)
         self._rows = SentRows(run.rows_path)
-        self._media = RecordedMedia(run)
+        self._media = NewestMedia(run)
         self._sampler = MachineSampler(run.folder.parent)
         self._sampled_s = float("-inf")
 
     def look(self) -> Iterator[Frame]:
-        """What changed. The small files and the report are first: who wants the status alone need
-        not wait for the page.
+        """Frames with all changes. The small files and the report come first: a command that wants
+        the status alone need not wait for the page.
         """
         for head, data in self._pieces():
             yield Frame({"run": self._run.id, **head}, data)
@@ -112,18 +111,19 @@ class _RunSender:
         yield from self._place.pieces(reader.header.identity if reader else None)
         for growing in self._growing:
             yield from growing.pieces()
+        yield from self._media.pieces()
 
     def _report(self, status: RunStatus) -> tuple[dict[str, Any], bytes]:
         return _report(
             RunReport(
                 status,
                 is_recorded=lock_holder(self._run.lock_path, RECORDER) is not None,
-                num_media=len(self._media.read()),
+                num_media=self._media.num_files,
             )
         )
 
     def _machine(self, reader: MetricsReader | None) -> dict[str, Any] | None:
-        """What the machine does for the run; None once its process is gone."""
+        """A sample of the machine; None once the run's process is gone."""
         if reader is None or process_start(reader.header.pid) != reader.header.process_start:
             return None
         sample = self._sampler.sample(reader.header.pid)
@@ -160,7 +160,7 @@ class _ListSender:
         self.is_complete = False
 
     def look(self) -> Iterator[Frame]:
-        """What changed; the last frame says whether that is all."""
+        """Frames with all changes; the last says whether every run was looked at."""
         view = self._poller.poll()
         rows = {row.run.id: row for row in view.rows}
         for run_id in [run_id for run_id in self._files if run_id not in rows]:
@@ -195,7 +195,7 @@ def _report(report: RunReport) -> tuple[dict[str, Any], bytes]:
 
 
 def _is_changed(row: RunRow, before: RunRow, published_s: float) -> bool:
-    """Whether more than the passing of time tells a row from the one that was sent."""
+    """Whether the row differs from the one that was sent in more than its age."""
     if abs(_published_s(row) - published_s) > MOVED_S:
         return True
     return _timeless(row) != _timeless(before)

@@ -1,4 +1,4 @@
-"""What a stream sends of the rows of a run: see `mirrored_rows.py`."""
+"""Sends the rows of a run to a mirror: see `mirrored_rows.py`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SentRows:
                 yield _piece("rows", encoded(batch))
 
     def _begin(self, page: MetricsReader) -> Pieces:
-        """All of the file that is sent, at one moment."""
+        """Send the newest rows of each level, as the file is at one moment."""
         identity = page.header.identity
         self._page, self._last = identity, 0
         notes: dict[str, Any] = {"page": str(identity), "last_publish": 0, "num_lost": 0}

@@ -34,10 +34,6 @@ class RunElsewhere(Run):
     def id(self) -> str:
         return f"{self.host}:{self.there}"
 
-    @property
-    def id_in_page(self) -> str:
-        return self.there[:64]
-
     def report(self) -> dict[str, Any]:
         """The newest `RunReport` of its machine, as fields; empty before the first."""
         with contextlib.suppress(OSError, ValueError):

@@ -90,11 +90,6 @@ class Run:
     def id(self) -> str:
         return self.folder.name
 
-    @property
-    def id_in_page(self) -> str:
-        """The id of the run in its page, which has room for 64 characters."""
-        return self.id[:64]
-
     def is_own(self) -> bool:
         """Whether the run is this user's: its folder is not a link, and no other user can write to
         it. A run whose folder was deleted is known by its page, which is this user's.

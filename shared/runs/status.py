@@ -100,11 +100,14 @@ def json_value(value: Any) -> Any:
 
 
 def open_page(run: Run) -> MetricsReader:
-    """Attach to a run's page: in memory, through its process, or the copy in the run folder.
+    """Attach to a run's page: in memory, through its process, or the copy in the run folder, which
+    is all there is of a run on another machine.
 
     Raises NoPageError when there is none, and PageError when none of them can be read; the text
     tells of the best of them.
     """
+    if isinstance(run, RunElsewhere):
+        return MetricsReader.attach(run.page_copy_path)
     place, owners = page_place(run), owners_of(run.folder)
     in_memory = [page_path(run)]
     if place.get("page"):
@@ -130,7 +133,7 @@ def open_page(run: Run) -> MetricsReader:
             if first_error is None and os.path.lexists(path):
                 first_error = error
             continue
-        if reader.header.run_id == run.id_in_page:
+        if reader.header.run_id == run.id[:64]:
             return reader
         reader.detach()
         first_error = first_error or PageError(f"{path} is the page of another run")

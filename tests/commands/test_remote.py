@@ -16,6 +16,7 @@ from waiting import wait_for
 
 from operant.monitor.remote.host import RemoteName
 from operant.monitor.remote.remote_run import RemoteRun
+from operant.shared.processes.lock import RunLock
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
@@ -102,6 +103,23 @@ def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
     assert source.poll().status.message == ""
     source.close()
     session.close("finished", 0)
+
+
+def test_a_run_that_is_resumed_is_followed_on_its_new_page(ssh):
+    session = start_session()
+    source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
+    source.connect()
+    source.start()
+    wait_for(lambda: source.poll().publish == 1)
+    session.close("stopped", 143)
+    wait_for(lambda: source.poll().status.state == "stopped")
+    resumed = RunSession(session.run, RunLock(session.run.lock_path), publish_interval_s=60.0)
+    resumed.metrics.publish({"gain": 2.0}, 5, 500)
+    view = wait_for(lambda: (view := source.poll()).status.env_steps == 500 and view)
+    assert view.status.state == "running"
+    wait_for(lambda: source.poll().history.series("gain").mean[-1:].tolist() == [2.0])
+    source.close()
+    resumed.close("finished", 0)
 
 
 def test_wrong_names_are_one_line(ssh, monkeypatch):

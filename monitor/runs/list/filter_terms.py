@@ -31,7 +31,7 @@ _ORS, _ANDS = ("or", "OR", "|", "||"), ("and", "AND", "&", "&&")
 
 
 class FilterError(ValueError):
-    """What is wrong with a filter, in one line."""
+    """A filter is wrong; the text is one line."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Term:
 
     @property
     def number(self) -> float | None:
-        """The value as a number; None where it is none."""
+        """The value as a number; None if it is not a number."""
         return TYPED.get(self.key, typed_number)(self.value)
 
     def __str__(self) -> str:

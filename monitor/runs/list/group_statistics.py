@@ -41,7 +41,7 @@ class Middle(NamedTuple):
 
 
 def middle_of(values: Sequence[float], spread: Spread) -> Middle | None:
-    """Of finite `values`; None where there are none."""
+    """The middle of finite `values`; None without values."""
     return _middle(tuple(values), spread) if values else None
 
 
@@ -133,7 +133,7 @@ def _resamples(num_runs: int) -> tuple[Floats, Floats]:
 
 
 def _quantile(rising: Floats, share: float) -> Floats:
-    """Of sorted values [S, R], straight between two of them; their difference may be too large."""
+    """A quantile [R] of sorted values [S, R], linear between two of them, without overflow."""
     place = share * (len(rising) - 1)
     below = int(place)
     above, part = min(below + 1, len(rising) - 1), place - below

@@ -102,7 +102,7 @@ def _has_number(rows: Sequence[RunRow], keys: Sequence[str]) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Of those that fit into a float: a file may hold any."""
+    """Whether `value` is a number that fits into a float: a file may hold any."""
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         return False
     return isinstance(value, int | float) and not isinstance(value, bool)

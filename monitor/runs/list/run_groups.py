@@ -49,7 +49,7 @@ class RunGroup:
         return f"{len(self.rows)} {word}" + "s" * (len(self.rows) != 1)
 
     def states(self) -> list[tuple[str, str, int]]:
-        """As in `states_of`."""
+        """The states of its runs, see `states_of`."""
         return states_of([(row.status, row.is_page_expected) for row in self.rows if row.status])
 
     @property
@@ -59,7 +59,7 @@ class RunGroup:
         return next(filter(None, mains), RETURN)
 
     def metric(self, name: str, spread: Spread) -> Middle | None:
-        """Of the newest values of a metric; None where no run has written it."""
+        """The middle of the newest values of a metric; None if no run has written it."""
         values = [row.status.metrics.get(name, math.nan) for row in self.rows if row.status]
         return middle_of([value for value in values if math.isfinite(value)], spread)
 
@@ -102,7 +102,7 @@ def is_seed(key: str) -> bool:
 
 
 def plain_name(row: RunRow) -> str:
-    """What people called a run, without its seed: the name that they gave it later, else its id
+    """The name of a run without its seed: the name that people gave it later, else its id
     without the moment and the letters against chance. A number at its end is the seed where the
     configuration says so, but in a sweep, where it is the trial's.
     """

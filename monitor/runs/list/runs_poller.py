@@ -54,7 +54,7 @@ class RunRow:
 
     @property
     def name(self) -> str:
-        """That which people gave the run, else its id, without the machine."""
+        """The name that people gave the run, else its id, without the machine."""
         return self.notes.name or self.run.id.removeprefix(f"{self.host}:" if self.host else "")
 
     def at(self, now_s: float) -> RunRow:
@@ -128,7 +128,7 @@ class RunsPoller:
         return True
 
     def _read_notes(self) -> None:
-        """Of all runs, also of those not looked at yet, as archived ones are never shown."""
+        """Read the notes of all runs, also of unread ones: archived runs are never shown."""
         self._notes = {run: self._notes.get(run) or RecordedNotes(run) for run in self._rows}
         for run, row in self._rows.items():
             notes = self._notes[run].read()
@@ -163,7 +163,7 @@ def _is_held(run: Run) -> bool:
 
 
 def _looked_at(run: Run, known: RunRow) -> RunRow:
-    """As `_look_at`; of a run that cannot be looked at, what was known, and why it cannot."""
+    """The run's row; if it cannot be read, the row that was known, with the reason."""
     try:
         return _look_at(run, known)
     # A folder is what anyone may have copied there, and the list shows all other runs.
@@ -189,7 +189,7 @@ def _look_at(run: Run, known: RunRow) -> RunRow:
 
 
 def _sweep_of(manifest: Mapping[str, Any]) -> dict[str, object]:
-    """Of a sweep's run, `sweep` and `trial`, as if they were keys of its configuration."""
+    """`sweep` and `trial` of a sweep's run, as if they were keys of its configuration."""
     sweep = manifest.get("sweep")
     if not isinstance(sweep, Mapping):
         return {}

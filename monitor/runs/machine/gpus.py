@@ -1,4 +1,4 @@
-"""The GPUs that a run uses, as NVML tells of them."""
+"""The GPUs that a run uses, read through NVML."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REASONS = {
     0x200: "board limit",
     0x400: "reliability",
 }
-# Those that tell of something wrong: a GPU at its power cap does what it can.
+# These mean that something is wrong: a GPU at its power cap does what it can.
 ALARMING = frozenset({"hardware slowdown", "too hot", "too hot (hardware)", "power brake"})
 
 
@@ -109,7 +109,7 @@ class Gpus:
         )
 
     def _named(self, others: dict[int, int | None]) -> tuple[GpuProcess, ...]:
-        """Those that hold the most memory first."""
+        """The processes that hold the most memory first."""
         largest = sorted(others, key=lambda pid: (-(others[pid] or 0), pid))[:MAX_OTHERS]
         return tuple(GpuProcess(pid, *self._names.of(pid), others[pid]) for pid in largest)
 
@@ -118,13 +118,13 @@ _CLOCK_SM, _CLOCK_MEMORY, _SLOWDOWN = 1, 2, 1  # as NVML numbers them
 
 
 class _ProcessNames:
-    """Whose a process is and what it is called, asked once for each."""
+    """The users and names of processes, asked once per process."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[float, str, str]] = {}
 
     def of(self, pid: int) -> tuple[str, str]:
-        """(user, name); empty for what the system does not tell."""
+        """(user, name); empty if the system does not say."""
         user = name = ""
         with contextlib.suppress(psutil.Error, KeyError, ValueError):
             process = psutil.Process(pid)
@@ -208,7 +208,7 @@ def _open_device_numbers(pids: Collection[int]) -> set[int]:
 
 
 def _ask(name: str, *arguments: Any) -> Any:
-    """What NVML answers; None where this GPU, driver or pynvml does not tell."""
+    """The answer of NVML; None if this GPU, driver or pynvml does not support the question."""
     import pynvml
 
     try:

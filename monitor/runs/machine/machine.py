@@ -1,6 +1,4 @@
-"""What the machine does for one run, as one look at it found it; it needs nothing else of the
-monitor. `machine_sampler.py` looks.
-"""
+"""One sample of the machine that a run trains on, taken by `machine_sampler.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class GpuProcess:
-    """A process on a GPU that is none of the run's; empty and None for what it does not tell."""
+    """A process on a GPU that does not belong to the run; empty and None for unknown fields."""
 
     pid: int
     user: str = ""

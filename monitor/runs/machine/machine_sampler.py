@@ -174,7 +174,7 @@ class MachineSampler:
 
 @dataclass
 class _Use:
-    """What the processes of a run use together."""
+    """The resources that the processes of a run use together."""
 
     moved_bytes: dict[_Key, tuple[int, int]]  # read, written
     cpu_percent: float = 0.0

@@ -1,4 +1,4 @@
-"""What of a run's configuration could make it faster, by what takes its time."""
+"""Settings that could make a run faster, by the phase that takes its time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Knobs:
 
 
 def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
-    """Of what run.toml holds; None for a loop of one's own, whose keys nobody here knows."""
+    """The advice for a run by its run.toml; None for a user's own loop, whose keys are unknown."""
     config = _table(manifest, "config")
     algorithm = str(config.get("algorithm", ""))
     section = _table(config, algorithm)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from ....shared import History, MetricsReader
+from ....shared.errors import RowFileError
 from ....shared.page.header import PageIdentity
 from ....shared.processes.host import process_start
 from ....shared.processes.lock import RECORDER, lock_holder
@@ -137,7 +139,9 @@ class RunPoller:
             is_new = True
         if self._zoom and (is_new or self._detail is None):
             begin, end = self._zoom
-            self._detail = curves.closer(begin, newest if end is None else end)
+            self._detail = None
+            with contextlib.suppress(RowFileError):  # a mirror has no old rows of a fine level
+                self._detail = curves.closer(begin, newest if end is None else end)
         return self._detail
 
     def _serves(self, first: int, last: int) -> bool:

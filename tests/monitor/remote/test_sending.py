@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 
+import pytest
 from views import GPU, SAMPLES
+from waiting import wait_for
 
 from operant.monitor.remote.changed_files import whole
-from operant.monitor.remote.frames import Frame
+from operant.monitor.remote.frames import MAX_MEDIA_BYTES, Frame, StreamError
 from operant.monitor.remote.mirror import Mirror, read_machine
 from operant.monitor.remote.sending import _RunSender
 from operant.monitor.runs.machine.machine import GpuProcess, GpuSample
+from operant.monitor.runs.reading.media import RecordedMedia, caption_of
 from operant.monitor.runs.reading.run_description import description_of
 from operant.shared.integrations.media_folder import MediaFolder
+from operant.shared.runs.run_elsewhere import RunElsewhere
 from operant.shared.runs.run_notes import change_notes
 from operant.shared.runs.status import read_status
 
@@ -62,16 +66,46 @@ def test_a_status_is_that_of_the_run_whatever_the_clocks_say(make_session, monke
     mirror.close()
 
 
-def test_files_that_a_loop_logged_are_counted_and_not_sent(make_session):
+def test_the_newest_file_of_each_name_that_a_loop_logged_is_sent(make_session):
     session, mirror = make_session(), Mirror("box")
     session.metrics.publish({"loss": 1.0}, 1, 1)
+    media = MediaFolder(session.run.folder / "media")
     for step in (1, 2):
-        MediaFolder(session.run.folder / "media").write("images", "a", step, ".png", b"pixels")
-    frames = list(_RunSender(session.run).look())
-    for frame in frames:
-        mirror.take(frame)
-    assert mirror.run(session.run.id).report()["num_media"] == 2
-    assert not any(b"pixels" in frame.data for frame in frames)
+        media.write("images", "a", step, ".png", b"pixels %d" % step)
+    media.write("images", "large", 1, ".png", bytes(MAX_MEDIA_BYTES + 1))
+    media.write("images", "b", 1, ".png", b"b", caption="what it shows")
+    sender, there = _RunSender(session.run), mirror.run(session.run.id)
+    wait_for(
+        lambda: (
+            [mirror.take(frame) for frame in sender.look()]
+            and len(RecordedMedia(there).read()) == 2
+        )
+    )
+    assert [file.path.read_bytes() for file in RecordedMedia(there).read()] == [b"pixels 2", b"b"]
+    assert caption_of(RecordedMedia(there).read()[1]) == "what it shows"
+    assert there.report()["num_media"] == 4
+    assert "media" not in files(sender.look())
+    mirror.close()
+
+
+def test_only_paths_of_media_are_written_and_the_oldest_go(monkeypatch):
+    monkeypatch.setattr("operant.monitor.remote.mirror.MAX_MEDIA", 3)
+    mirror = Mirror("box")
+    folder = mirror.run("x").folder
+    for part in (
+        "media/../run.toml",
+        "../x",
+        "media/a/../b",
+        "media/.x/a",
+        "files/a",
+        "media/a/.b",
+    ):
+        with pytest.raises(StreamError):
+            mirror.take(Frame({"run": "x", "file": "media", "part": part}, b"x"))
+    for step in range(1, 9):
+        head = {"run": "x", "file": "media", "part": f"media/images/a-{step:08}.png"}
+        mirror.take(Frame(head, b"x"))
+    assert [file.step for file in RecordedMedia(RunElsewhere("x", "x", folder)).read()] == [6, 7, 8]
     mirror.close()
 
 
