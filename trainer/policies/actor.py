@@ -18,11 +18,11 @@ from ..settings.policy import PolicyConfig
 from ..spaces import Box, Spaces
 from .dense import DenseNetwork
 from .distributions.squashing import TANH, Squash, Squashed, squashed, squashed_slopes
-from .draws import normal_from, symmetric
 from .encoded import EncodedNetwork
 from .encoder import make_encoder
 from .mlp import DTYPES
 from .network import Network
+from .noise import normal_from, symmetric
 from .normalizers import make_obs_normalizer
 from .policy import Memoryless, stored_obs
 from .state_dependent import StateDependentNetwork
