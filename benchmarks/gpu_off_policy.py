@@ -47,7 +47,7 @@ class OffPolicyParts:
         return answer
 
     def dqn(self) -> Any:
-        """DQN on CartPole with 1,024 environments: the return after so many seconds of training."""
+        """DQN on CartPole with 1,024 environments: the return after some seconds of training."""
         overrides = [
             "num_envs=1024", "rollout_steps=4", "total_env_steps=2000000",
             "dqn.updates_per_env_step=0.0078125", "dqn.warmup_env_steps=20000",
@@ -56,7 +56,7 @@ class OffPolicyParts:
         return self._to_the_bar("cart_pole_dqn", overrides)
 
     def sac(self) -> Any:
-        """SAC on Pendulum, likewise."""
+        """SAC on Pendulum with 64 environments: the return after some seconds of training."""
         overrides = [
             "num_envs=64", "rollout_steps=4", "total_env_steps=100000",
             "sac.updates_per_env_step=0.125", "sac.batch_size=1024",

@@ -48,7 +48,7 @@ def measured(algorithm: str, num_rounds: int) -> dict[str, Any]:
             speeds[side].append(run(side, algorithm, threads[side]))
     for kind in (WHOLE, LEARNING):
         ours, brief, theirs, products = ([x[kind] for x in speeds[side]] for side in SIDES)
-        sides = "  ".join(f"{side} {told(x[kind] for x in speeds[side])}" for side in SIDES)
+        sides = "  ".join(f"{side} {spread(x[kind] for x in speeds[side])}" for side in SIDES)
         print(f"{algorithm} {kind}  {sides}", flush=True)
         print(f"  operant is {ratio(ours, theirs):.2f} x stable-baselines3, and "
               f"{ratio(brief, theirs):.2f} x in bfloat16; it reaches {ratio(ours, products):.0%} "
@@ -65,7 +65,7 @@ def ratio(ours: list[float], theirs: list[float]) -> float:
     return median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
-def told(speeds: Any) -> str:
+def spread(speeds: Any) -> str:
     of = summary(list(speeds))
     return f"{of['median']:.1f} ({of['min']:.1f} to {of['max']:.1f})"
 

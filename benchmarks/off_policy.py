@@ -52,9 +52,9 @@ def main() -> None:
         label = f"{algorithm}{env and f' on {env}'}, {hidden}-{hidden}, batch {BATCHES[algorithm]}"
         results[label] = {"threads": threads, "updates_per_s": speeds, "ratios": ratios}
         sides = "  ".join(
-            f"{name} ({threads[name]} threads) {told(speeds[name])} updates/s" for name in SIDES
+            f"{name} ({threads[name]} threads) {spread(speeds[name])} updates/s" for name in SIDES
         )
-        times = ", ".join(f"{median(each):.2f} x {name}" for name, each in ratios.items())
+        times = ", ".join(f"{median(values):.2f} x {name}" for name, values in ratios.items())
         print(f"{label:<26} {sides}  operant is {times}  load {busy():.1f}", flush=True)
     libraries = ("stable-baselines3", *(["sbx-rl", "jax"] if "sbx" in SIDES else []))
     about = {**machine(), **versions("torch", "numba", *libraries)}
@@ -88,7 +88,7 @@ def speed(
     return float(run_side(*side)["updates_per_s"])
 
 
-def told(speeds: list[float]) -> str:
+def spread(speeds: list[float]) -> str:
     of = summary(speeds)
     return f"{of['median']:,.0f} ({of['min']:,.0f} to {of['max']:,.0f})"
 

@@ -47,10 +47,10 @@ def measured(rows: int, width: int) -> dict[str, Any]:
             for _ in range(CALLS):
                 product()
             found[name].append((time.perf_counter() - start_s) / CALLS * 1e6)
-    told = {name: summary(times) for name, times in found.items()}
-    numbers = "  ".join(f"{name} {times['median']:.0f} us" for name, times in told.items())
+    summaries = {name: summary(times) for name, times in found.items()}
+    numbers = "  ".join(f"{name} {times['median']:.0f} us" for name, times in summaries.items())
     print(f"{rows} x {width} x {width} ({rows * width * width:,}): {numbers}", flush=True)
-    return told
+    return summaries
 
 
 if __name__ == "__main__":

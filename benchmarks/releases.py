@@ -77,9 +77,8 @@ class Side:
 
     def env_steps(self) -> int:
         """How far its newest run is."""
-        told = json.loads(self.operant("status", "--json"))
-        found: int = told["env_steps"]
-        return found
+        env_steps: int = json.loads(self.operant("status", "--json"))["env_steps"]
+        return env_steps
 
     def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
         """`python ARGUMENTS`, a training that goes on until it is killed, once it has begun."""
@@ -89,8 +88,8 @@ class Side:
         )  # fmt: skip
         while trainer.poll() is None:
             time.sleep(1)
-            told = json.loads(self.operant("runs", "--json"))
-            if any(run["state"] == "running" and run["env_steps"] for run in told):
+            runs = json.loads(self.operant("runs", "--json"))
+            if any(run["state"] == "running" and run["env_steps"] for run in runs):
                 return trainer
         sys.exit(f"{self.checkout}: {arguments}: exit code {trainer.returncode}")
 
@@ -103,10 +102,10 @@ def timed(action: Callable[[], object]) -> float:
 
 def waits(side: Side) -> dict[str, float]:
     """Seconds until people see something."""
-    told = side.folder / "startup.json"
-    side.run("startup.py", "--repeats", "1", "--json", str(told))
-    seconds = json.loads(told.read_text())["seconds"]
-    found = {f"{name} (s)": each["median"] for name, each in seconds.items()}
+    results = side.folder / "startup.json"
+    side.run("startup.py", "--repeats", "1", "--json", str(results))
+    seconds = json.loads(results.read_text())["seconds"]
+    found = {f"{name} (s)": values["median"] for name, values in seconds.items()}
     return found | {"a training of two iterations (s)": first_training_s(side)}
 
 

@@ -73,7 +73,7 @@ def command(
     is configured. A candidate is chosen only if all of its measurements are faster than all of
     those, and its median by at least 5 %.
 
-    An iteration keeps its number of env steps, so that as much is learned from each.
+    Iterations keep their number of env steps, so that every iteration learns as much.
     """
     from ..trainer.experiment.plan import load_runnable
     from ..trainer.machine.main_memory import keep_freed_memory

@@ -43,8 +43,8 @@ class Page:
         await self.ask("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     async def picture(self, path: Path) -> None:
-        told = await self.ask("Page.captureScreenshot")
-        path.write_bytes(base64.b64decode(told["data"]))
+        picture = await self.ask("Page.captureScreenshot")
+        path.write_bytes(base64.b64decode(picture["data"]))
 
     async def wait_for(self, expression: str) -> None:
         """Until it is true in the page."""
@@ -58,11 +58,11 @@ class Page:
 
     async def _read(self) -> None:
         async for message in self._websocket:
-            told = message.json()
-            if "id" in told:
-                self._answers.pop(told["id"]).set_result(told.get("result"))
-            elif told["method"] == "Network.webSocketFrameReceived":
-                frame = told["params"]["response"]
+            received = message.json()
+            if "id" in received:
+                self._answers.pop(received["id"]).set_result(received.get("result"))
+            elif received["method"] == "Network.webSocketFrameReceived":
+                frame = received["params"]["response"]
                 data = frame["payloadData"]
                 if frame["opcode"] == 2:
                     data = base64.b64decode(data).decode("utf-8", "replace")
@@ -87,7 +87,7 @@ async def opened(url: str, profile: Path, size: str = "1200,800") -> AsyncIterat
         port = announced.read_text().split()[0]
         async with aiohttp.ClientSession() as session:
             async with session.get(f"http://127.0.0.1:{port}/json") as answer:
-                (target,) = [each for each in await answer.json() if each["type"] == "page"]
+                (target,) = [x for x in await answer.json() if x["type"] == "page"]
             address = target["webSocketDebuggerUrl"]
             async with session.ws_connect(address, max_msg_size=0) as websocket:
                 page = Page(websocket)

@@ -86,7 +86,7 @@ def specialised(
     The machine code is kept on disk under the label and a digest of the code, so that other code is
     never mistaken for it. Raises UnboundError if a name that the template uses is still open.
     """
-    decorate: Any = njit(**options, **_sharing(parallel), cache=True)
+    decorate: Any = njit(**options, parallel=parallel and PARALLEL, cache=True)
     loop: Callable[..., Any] = kept_on_disk(decorate(_bound(template, label, bindings)))
     return loop
 
@@ -95,13 +95,10 @@ def specialised_part(
     template: Callable[..., Any], label: str, parallel: bool = False, **bindings: Any
 ) -> Callable[..., Any]:
     """`specialised` for a part of other loops."""
-    options = {**OPTIONS, **_sharing(parallel)}
-    loop: Callable[..., Any] = part(_bound(template, label, bindings), **options)
+    loop: Callable[..., Any] = part(
+        _bound(template, label, bindings), parallel=parallel and PARALLEL, **OPTIONS
+    )
     return loop
-
-
-def _sharing(parallel: bool) -> dict[str, Any]:
-    return {"parallel": PARALLEL if parallel else False}
 
 
 def _bound(template: Callable[..., Any], label: str, bindings: dict[str, Any]) -> FunctionType:

@@ -42,4 +42,4 @@ class Evaluation:
     @property
     def num_episodes(self) -> int:
         """The number of episodes, of all agents if there are several."""
-        return sum(int(each["episodes"] or 0) for each in self.settings) or len(self.returns)
+        return sum(int(group["episodes"] or 0) for group in self.settings) or len(self.returns)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -101,8 +101,7 @@ NAMED: dict[str, Callable[[], Controller]] = {"pid": Pid, "zero": Zero}
 CHUNK = 5000  # routes in memory at a time
 
 
-@dataclass(frozen=True)
-class Driven:
+class Driven(NamedTuple):
     """Costs [N] of a controller on N routes, and its lataccels on the first few of them."""
 
     names: tuple[str, ...]

@@ -45,7 +45,7 @@ class Task(Protocol):
 
     noise: float = 0.0  # of initial positions and velocities
     has_normal_velocities: bool = False  # initially, else uniform ones
-    fields: ClassVar[tuple[str, ...]] = ()  # to bind, besides positions and velocities
+    fields: ClassVar[tuple[str, ...]] = ()  # to bind in addition to positions and velocities
 
     def begin(self, sims: Simulations, random: np.random.Generator) -> tuple[Array, Array]:
         """Positions [nq] and velocities [nv] at the start of an episode."""

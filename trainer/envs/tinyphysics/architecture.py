@@ -7,8 +7,7 @@ model is checked against the graph's numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,22 +29,19 @@ class ArchitectureError(UsageError):
         super().__init__(f"operant runs pre-norm transformers like the public model only: {reason}")
 
 
-@dataclass(frozen=True)
-class Linear:
+class Linear(NamedTuple):
     """x @ weight [inputs, outputs] + bias [outputs], if there is a bias."""
 
     weight: Weights
     bias: Weights | None
 
 
-@dataclass(frozen=True)
-class Norm:
+class Norm(NamedTuple):
     scale: Weights
     shift: Weights
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """x + projection(attention(norm_1(x))), then x + down(gelu(up(norm_2(x))))."""
 
     norm_1: Norm
@@ -56,8 +52,7 @@ class Block:
     down: Linear
 
 
-@dataclass(frozen=True)
-class Architecture:
+class Architecture(NamedTuple):
     """All weights, with d the width of the model."""
 
     num_heads: int

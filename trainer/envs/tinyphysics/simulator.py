@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -40,8 +39,7 @@ class Controller(Protocol):
         """Steering [n] float64 at `step`, for the n routes that still run: the first n columns."""
 
 
-@dataclass(frozen=True)
-class Costs:
+class Costs(NamedTuple):
     """Costs of each episode, [N] float64 on the processor."""
 
     lataccel: Tensor
@@ -52,8 +50,7 @@ class Costs:
         return LATACCEL_COST_WEIGHT * self.lataccel + self.jerk
 
 
-@dataclass(frozen=True)
-class Trajectories:
+class Trajectories(NamedTuple):
     """Episodes along N routes, in the order in which these were given.
 
     `actions` and `lataccels` [T, N] float64; rows after a route's end have no meaning.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -33,8 +32,7 @@ class Engine(Protocol):
         """Tokens [b] int64 drawn from the logits with `uniforms` [b]."""
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(NamedTuple):
     """The agreement of an engine with the model in float32 on the processor."""
 
     num_probes: int
