@@ -39,7 +39,7 @@ def group_columns(
         Column(main, lambda group: _middle(group, spread), NUMBER_WIDTH, align=">", order="return"),
         Column(SPREAD_WORDS[spread], lambda group: _interval(group, spread), 16, style="dim"),
         *([relative] if reference else []),
-        Column("curve", no_text, 10, 16, 4, order="return", draw=_draw_curve),
+        Column("curve", no_text, 10, 16, 6, order="return", draw=_draw_curve),
         Column("steps", lambda group: env_steps_text(row.status for row in group.rows), 13,
                priority=3, align=">", order="steps"),
     ]  # fmt: skip

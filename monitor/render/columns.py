@@ -48,8 +48,9 @@ Fitted = list[tuple[Column[Row], int]]  # columns from left to right, with their
 
 def fit_columns(columns: Sequence[Column[Row]], width: int, gap: int = 1) -> Fitted[Row]:
     """The columns that fit into `width` cells, with `gap` cells between two. Remaining room widens
-    columns up to `most` in the order of their priority; if even those that are always shown are too
-    wide, the one with the largest range is narrowed.
+    columns up to `most`: first those with a priority from 1 on, then those that are always shown,
+    last those from `EXTRA` on. If even those that are always shown are too wide, the one with the
+    largest range is narrowed.
     """
     room = width + gap
     shown: list[Column[Row]] = []
@@ -63,7 +64,7 @@ def fit_columns(columns: Sequence[Column[Row]], width: int, gap: int = 1) -> Fit
     if room < 0:
         widest = max(shown, key=lambda column: max(0, column.most - column.least))
         widths[id(widest)] = max(min(_NARROWEST, widest.least), widest.least + room)
-    for column in shown:
+    for column in sorted(shown, key=lambda one: (one.priority >= EXTRA, one.priority <= 0)):
         wider = max(0, min(room, column.most - column.least))
         widths[id(column)] += wider
         room -= wider

@@ -9,7 +9,7 @@ from functools import partial
 from ...shared.runs.sweep_folder import SweepState
 from ...shared.runs.sweep_table import SweepTable, SweepTrial, TrialState
 from ..panels.run_summary import draw_bar
-from ..render.columns import Column
+from ..render.columns import EXTRA, Column
 from ..render.formatting import format_percent, format_value
 from ..render.lines import Line, fit, fit_middle
 
@@ -103,16 +103,16 @@ def trial_columns(table: SweepTable, state: SweepState) -> list[Column[SweepTria
         Column("state", lambda trial: _word(trial.state, state), 12, order="score",
                draw=draw_state),
         *scores,
-        Column("done", done, 6, align=">", style="dim", order="score"),
+        Column("done", done, 5, align=">", style="dim", order="score"),
         *values,
-        Column("message", lambda trial: trial.message, 12, 200, len(values) + 1,
+        Column("message", lambda trial: trial.message, 12, 200, len(values) + EXTRA,
                style="dim"),
     ]  # fmt: skip
 
 
 def _least_width(key: str) -> int:
     """The width of the last part of a key, within limits."""
-    return min(max(len(key.rpartition(".")[2]), 9), 16)
+    return min(max(len(key.rpartition(".")[2]), 9), 12)
 
 
 def draw_importances(table: SweepTable, width: int) -> list[Line]:

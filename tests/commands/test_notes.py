@@ -96,7 +96,7 @@ def test_a_name_is_shown_finds_the_run_and_is_nobody_elses(runs):
     status = operant_json("status", "wide network")
     assert (status["run"], status["name"]) == (runs[0].id, "wide network")
     assert f"wide network ({runs[0].id})" in done("status", "wide")
-    assert "\nwide network " in "\n" + done("runs")
+    assert "  wide network  " in done("runs")
     assert f"called 'wide network': {runs[0].id}" in error_line("rename", "beta", "wide network")
     assert "another run is called" in error_line("rename", "beta", runs[2].id)
     done("rename", "wide network", "wide network")
@@ -173,7 +173,7 @@ def test_on_a_terminal_rm_shows_what_goes_and_asks(runs, answer):
         return b"[y/N]" in said
 
     wait_for(asks)
-    assert f"{runs[0].id}  finished, ".encode() in said
+    assert f"{runs[0].id}  finished ".encode() in said
     assert b"#baseline" in said
     os.write(ours, f"{answer}\n".encode())
     assert process.wait(PATIENCE_S) == 0
