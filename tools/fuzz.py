@@ -166,13 +166,14 @@ MUTATIONS: tuple[Mutate, ...] = (
 
 
 def make_full_page(path: Path, num_metrics: int) -> None:
-    """A page at `path` whose ring is full of the rows that take most memory: of one metric each."""
+    """A page at `path` whose ring is full of rows of all metrics."""
     metrics = [Metric(f"m/{i}") for i in range(num_metrics)]
     writer = MetricsWriter.create(
         path, "run", metrics, publish_interval_s=1, max_metrics=num_metrics
     )
-    for number in range(writer.header.layout["ROWS"].size_bytes // 80):
-        writer.publish({metrics[number % num_metrics].name: 1.0}, number, number)
+    values = {metric.name: 1.0 for metric in metrics}
+    for number in range(writer.header.layout["ROWS"].size_bytes // (8 * num_metrics)):
+        writer.publish(values, number, number)
     writer.leave()
 
 

@@ -31,6 +31,8 @@ from leftover_rows import take_leftover_rows
 from recorded import kill_recorder, places_of_its_own, recorder_pid
 from waiting import wait_for
 
+from operant.shared.rows.levels import FOLD, NUM_LEVELS, sides
+from operant.shared.rows.row_batch import joined
 from operant.shared.rows.row_file_reader import RowFileReader
 from operant.shared.runs.find_runs import find_run
 from operant.shared.runs.run_folder import Run
@@ -178,9 +180,23 @@ def check_rows(run: Run) -> int:
             assert np.array_equal(batch.env_steps, 7 * rows)
             assert np.array_equal(batch.values, rows + np.arange(NUM_METRICS)[:, None])
             expected += len(batch)
+        for level in range(1, NUM_LEVELS):
+            check_level(reader, level, expected - 1)
     finally:
         reader.close()
     return expected - 1
+
+
+def check_level(reader: RowFileReader, level: int, num_rows: int) -> None:
+    """That each row of a level has the lowest, mean and highest number of its rows."""
+    size = FOLD**level
+    rows = joined(reader.rows(level, 1, num_rows // size))
+    last = size * np.arange(1, num_rows // size + 1)
+    assert np.array_equal(rows.publish, last), f"level {level} does not follow its rows"
+    _, *found = sides(rows, level)
+    expected = (last - size + 1, last - (size - 1) / 2, last)
+    for values, numbers in zip(found, expected, strict=True) if len(last) else ():
+        assert np.array_equal(values, numbers + np.arange(NUM_METRICS)[:, None])
 
 
 def main() -> None:

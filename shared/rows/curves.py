@@ -144,7 +144,7 @@ class Curves:
             records = _after(self._page.rows().records, self._last_in_file)
             if records:
                 self.num_lost += publish_of(records[-1]) - self._last_in_file - len(records)
-            for batch in _batches(records):
+            for batch in _batches(records, len(places)):
                 yield _placed(batch, places)
 
     def look(self) -> None:
@@ -204,7 +204,7 @@ class Curves:
 
     @property
     def _max_rows(self) -> int:
-        return min(self._most, max(FEWEST_ROWS, MAX_VALUES // max(1, len(self.metrics))))
+        return _bounded(self._most, len(self.metrics))
 
     def _joined(
         self, parts: Sequence[Piece], has_newest: bool, known: dict[int, tuple[Piece, _Block]]
@@ -258,13 +258,19 @@ class Curves:
         self.problem, self._num_rows, self._version = str(error), 0, (None,)
 
 
+def _bounded(max_rows: int, num_values: int) -> int:
+    """At most `max_rows`, fewer where a row has many values."""
+    return min(max_rows, max(FEWEST_ROWS, MAX_VALUES // max(1, num_values)))
+
+
 def _after(records: Sequence[bytes], publish: int) -> list[bytes]:
     return [record for record in records if publish_of(record) > publish]
 
 
-def _batches(records: Sequence[bytes]) -> Iterator[RowBatch]:
-    for begin in range(0, len(records), BATCH_ROWS):
-        yield batch_of(records[begin : begin + BATCH_ROWS])
+def _batches(records: Sequence[bytes], num_metrics: int) -> Iterator[RowBatch]:
+    size = _bounded(BATCH_ROWS, 8 * num_metrics)
+    for begin in range(0, len(records), size):
+        yield batch_of(records[begin : begin + size])
 
 
 def _placed(batch: RowBatch, places: Integers) -> RowBatch:
@@ -296,16 +302,21 @@ class _NewestRows:
             self._levels[0] = rows.part(rows.publish > last_in_file)
         ring = self._page.rows(self._position)
         self._position = ring.position
-        for batch in _batches(_after(ring.records, max(last_in_file, self.last_publish))):
+        # Each of a few levels may have twice as many rows, and three values of each metric.
+        num_metrics = len(self._page.schema())
+        most = _bounded(self._most, 8 * num_metrics)
+        records = _after(ring.records, max(last_in_file, self.last_publish))
+        for batch in _batches(records, num_metrics):
             self._levels[0] = joined([self._levels[0], batch])
             self.last_publish = int(batch.publish[-1])
-            self._fold()
+            self._fold(most)
 
-    def _fold(self) -> None:
+    def _fold(self, most: int) -> None:
+        """Leave `most` rows of each level that has twice as many, and fold those before them."""
         for level, rows in enumerate(self._levels):
-            full = self._most // FOLD * FOLD
-            if len(rows) < 2 * full:
+            if len(rows) < 2 * most:
                 return
+            full = (len(rows) - most) // FOLD * FOLD
             if level + 1 == len(self._levels):
                 self._levels.append(NO_ROWS)
             newer = folded(rows.part(slice(full)), level)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,16 +19,10 @@ BLOB = struct.Struct("<III")  # rows, columns, bytes of what follows before it w
 
 
 def parts(batch: RowBatch) -> Iterator[RowBatch]:
-    """`batch` in pieces, of the length of a chunk at most."""
-    size = chunk_rows([batch])
+    """`batch` in pieces of at most the length of a chunk: 1024 rows, or those of 4 MiB."""
+    size = min(CHUNK_ROWS, max(1, CHUNK_BYTES // (8 * (HEADS + len(batch.places)))))
     for begin in range(0, len(batch), size):
         yield batch.part(slice(begin, begin + size))
-
-
-def chunk_rows(batches: Sequence[RowBatch]) -> int:
-    """How many rows with all metrics of these make a chunk."""
-    columns = len(np.unique(np.concatenate([batch.places for batch in batches])))
-    return min(CHUNK_ROWS, max(1, CHUNK_BYTES // (8 * (HEADS + columns))))
 
 
 def encoded(batch: RowBatch) -> bytes:

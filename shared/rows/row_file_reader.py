@@ -63,11 +63,6 @@ class RowFileReader:
             finally:
                 self._db.execute("ROLLBACK")
 
-    def end(self) -> tuple[int, int]:
-        """How many rows there are, and the publish of the newest of its page, at one moment."""
-        with self.one_moment():
-            return row_tables.num_rows(self._db), self.last_publish()
-
     def row_up_to(self, publish: int) -> int:
         """The last row up to `publish`, of those that the newest process of the run counted."""
         with row_tables.errors(self.path):
