@@ -1,8 +1,8 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
 `train`, `load`, `evaluate`, `history`, `runs`, `show`, `push`, `pull` and `Run` are operant from
-Python. For a training loop of one's own: `init`, `log` and `finish` as wandb has them,
-`SummaryWriter` as TensorBoard has it, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
+Python. For your own training loop: `init`, `log` and `finish` as in wandb,
+`SummaryWriter` as in TensorBoard, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
 Lightning and `OperantTrainerCallback` for Hugging Face's Trainer.
 """
 
@@ -118,38 +118,34 @@ __all__ = [
     "watch",
 ]
 
-# Where the public names live; all others of `__all__` are wandb's.
-_HOMES = {
-    "Callback": "trainer.running.callbacks",
-    "CheckpointError": "shared.errors",
-    "ConfigError": "shared.errors",
-    "LiveRun": "trainer.running.callbacks",
-    "MetricsReader": "shared.page.reader",
-    "MetricsWriter": "shared.page.writer",
-    "OperantCallback": "shared.integrations.sb3",
-    "OperantError": "shared.errors",
-    "OperantLogger": "shared.integrations.lightning",
-    "OperantTrainerCallback": "shared.integrations.huggingface",
-    "PageError": "shared.errors",
-    "Policy": "api.policies",
-    "ProgressBar": "api.callbacks",
-    "RecordVideo": "api.callbacks",
-    "Run": "api.runs",
-    "RunNotFoundError": "shared.errors",
-    "SaveBest": "trainer.running.callbacks",
-    "StopAtReturn": "trainer.running.callbacks",
-    "StopWithoutImprovement": "trainer.running.callbacks",
-    "SummaryWriter": "shared.integrations.summary_writer",
-    "UsageError": "shared.errors",
-    "evaluate": "api.policies",
-    "history": "api.runs",
-    "load": "api.policies",
-    "pull": "api.sharing",
-    "push": "api.sharing",
-    "runs": "api.runs",
-    "show": "api.showing",
-    "train": "api.training",
-}
+# The public names by the module that defines them. AlertLevel, Artifact and the media are wandb's,
+# whose module makes them.
+_PUBLIC = {
+    "api.callbacks": ("ProgressBar", "RecordVideo"),
+    "api.policies": ("Policy", "evaluate", "load"),
+    "api.runs": ("Run", "history", "runs"),
+    "api.sharing": ("pull", "push"),
+    "api.showing": ("show",),
+    "api.training": ("train",),
+    "shared.errors": (
+        "CheckpointError", "ConfigError", "OperantError", "PageError", "RunNotFoundError",
+        "UsageError",
+    ),
+    "shared.integrations.huggingface": ("OperantTrainerCallback",),
+    "shared.integrations.lightning": ("OperantLogger",),
+    "shared.integrations.sb3": ("OperantCallback",),
+    "shared.integrations.summary_writer": ("SummaryWriter",),
+    "shared.integrations.wandb_shape": (
+        "alert", "config", "define_metric", "finish", "init", "log", "run", "save", "summary",
+        "watch",
+    ),
+    "shared.page.reader": ("MetricsReader",),
+    "shared.page.writer": ("MetricsWriter",),
+    "trainer.running.callbacks": (
+        "Callback", "LiveRun", "SaveBest", "StopAtReturn", "StopWithoutImprovement",
+    ),
+}  # fmt: skip
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 # The libraries that public names need, any of them.
 _NEEDS = {
     "OperantCallback": ("stable_baselines3",),
@@ -157,31 +153,25 @@ _NEEDS = {
     "OperantTrainerCallback": ("transformers",),
 }
 _MODULES = ("algorithms", "api", "testing")  # that need no import; wandb has an `api` too
-_IN_WANDB_SHAPE = frozenset(
-    (
-        "alert", "config", "define_metric", "finish", "init", "log", "run", "save", "summary",
-        "watch",
-    )
-)  # fmt: skip
 
 
 def _attribute(name: str) -> Any:
     """The public names, each imported at its first use: `operant --help` needs none of them.
 
-    They are looked up anew each time: `run`, `config` and `summary` change with `init`. Other names
-    have stand-ins that do nothing, so that `import operant as wandb` ends no script; a name that is
-    nearly a public one is a mistake.
+    They are looked up at every use: `run`, `config` and `summary` change with `init`. Other names
+    of wandb have stand-ins that do nothing, so that `import operant as wandb` ends no script; a
+    name close to a public one raises AttributeError.
     """
+    if name in _PUBLIC["shared.integrations.wandb_shape"]:
+        return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
     if name in _HOMES:
         from .shared.processes.interrupts import interrupts_held
 
         with interrupts_held():
             return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    if name in _IN_WANDB_SHAPE:
-        return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    # Python asks this way for submodules before it imports them, and for all sorts of things.
+    # Python looks up submodules here before it imports them, and special names.
     is_asked_by_python = name.startswith("_") and name != "__version__"
     if is_asked_by_python or _is_submodule(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -194,8 +184,8 @@ if not TYPE_CHECKING:  # which finds misspelt names then
 
 
 def __dir__() -> list[str]:
-    """The public names whose libraries are installed, so that a completion can look at all of them,
-    and what Python itself has put here.
+    """The public names whose libraries are installed, which completions can then inspect, and
+    Python's special names.
     """
     missing = {
         name for name, libraries in _NEEDS.items()
@@ -208,7 +198,7 @@ def __dir__() -> list[str]:
 
 
 class _WandbSubmodules:
-    """Asked last for modules: those of wandb's that lie nowhere here."""
+    """The last finder of modules: it finds wandb's submodules that operant lacks."""
 
     @staticmethod
     def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: which command, and nothing imported that it does not need."""
+"""The command line. Only what the chosen command needs is imported."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ COMMANDS = (
     "archive", "rm", "completion", "bench", "autotune", "sweep", "tinyphysics", "stream", "rank",
 )  # fmt: skip
 
-# Of a stream without a name, as standard output is.
+# Errors of streams without a file name, such as standard output.
 OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-# Those that import PyTorch, or that files are written for where they are called.
+# Commands that import PyTorch, or write files into the working directory.
 IN_A_FOLDER = frozenset((
     "train", "eval", "play", "export", "push", "pull", "capture", "import", "snapshot", "bench",
     "autotune", "sweep", "tinyphysics", "stream", "rank",
@@ -50,8 +50,8 @@ def cli(context: click.Context) -> None:
 
 
 def check_working_directory() -> None:
-    """Raises UsageError where it was deleted: libraries then fail in ways that nobody understands,
-    and relative paths lead nowhere.
+    """Raises UsageError if the working directory was deleted: relative paths then lead nowhere, and
+    libraries fail with errors that explain nothing.
     """
     try:
         os.getcwd()
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    if "_OPERANT_COMPLETE" in os.environ:  # a shell asks what could follow what was typed
+    if "_OPERANT_COMPLETE" in os.environ:  # a shell asks for completions
         from .commands.completion import answer_shell
 
         return answer_shell(cli)
@@ -86,7 +86,7 @@ def _run() -> int:
             print(harmless_lines(traced), end="", file=sys.stderr)
         return _fail(text, error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
-        print(error.format_message())  # nothing is wrong: someone wants to know what there is
+        print(error.format_message())  # not an error: the user asks for the commands
         return 0
     except click.ClickException as error:
         return _fail(error.format_message(), 2)
@@ -100,8 +100,8 @@ def _run() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Standard streams that are closed lead nowhere: else the next file that is opened would take
-    their place, and get what is meant for them.
+    """Open closed standard streams on /dev/null. Otherwise the next file that is opened would get
+    their descriptor and their output.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -113,18 +113,18 @@ def _open_closed_streams() -> None:
 
 
 def _output_failed(error: OSError) -> int:
-    """The exit code where standard output takes nothing more; quiet where nobody reads it."""
-    _say_nothing_more(1)
+    """Report an error of standard output; returns the exit code. A closed pipe is no error."""
+    _discard_output(1)
     if isinstance(error, BrokenPipeError):
         return 0
     if error.errno == errno.EIO and not os.isatty(2):
-        _say_nothing_more(2)  # the terminal has gone, and ignored is the signal that says so
+        _discard_output(2)  # the terminal has gone, and its signal is ignored
         return 129
     return _fail(f"cannot write the output: {error.strerror}", 1)
 
 
-def _say_nothing_more(descriptor: int) -> None:
-    """It leads nowhere from here on, whatever is still in a buffer."""
+def _discard_output(descriptor: int) -> None:
+    """Redirect a descriptor to /dev/null, so that buffers can be flushed without an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
@@ -134,7 +134,7 @@ def _fail(text: str, exit_code: int) -> int:
     try:
         print(f"operant: {one_line(text)}", file=sys.stderr, flush=True)
     except OSError:
-        _say_nothing_more(2)
+        _discard_output(2)
     return exit_code
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..shared.errors import UsageError
 from ..shared.text.plain_values import described
-from ..trainer import algorithms
+from ..trainer.config.own_algorithms import PACKAGE
+from ..trainer.config.sections import ALGORITHMS
 from ..trainer.settings.importing import check_module
 from ..trainer.settings.own_code import PREFIX, register
 
@@ -48,7 +49,8 @@ def algorithm_name(algorithm: Any, former: str | None = None) -> str:
     """
     check_algorithm_class(algorithm)
     package, _, module = str(algorithm.__module__).rpartition(".")
-    if package == algorithms.__name__ and algorithms.ALGORITHMS.get(module) == algorithm.__name__:
+    entry = ALGORITHMS.get(module) if package == PACKAGE else None
+    if entry and entry.class_name == algorithm.__name__:
         return module
     return own_name(algorithm, former)
 

@@ -138,8 +138,8 @@ def runs() -> list[Run]:
 def history(run: Run | str | Path | None = None) -> pd.DataFrame:
     """Every row that a run has published, as a pandas DataFrame. Default: the latest run.
 
-    The columns are `publish`, `publishes`, `time`, `elapsed_s`, `iteration`, `env_steps` and one
-    for each metric, which is NaN in rows without it. The run may still be training.
+    The columns are `publish`, `time`, `elapsed_s`, `iteration`, `env_steps` and one for each
+    metric, which is NaN in rows without it. The run may still be training.
 
     Raises PageError if nothing of the run can be read.
     """

@@ -12,11 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tomli_w
 
-from ..commands.helpers.launching import Prepared, begun, prepared_run, wait_for_numbers
+from ..commands.helpers.launching import begun, prepared_run, wait_for_numbers
 from ..commands.helpers.progress import PlainProgress
 from ..shared.errors import UsageError, check_argument
 from ..shared.page.requests import STOP_REASON, give_reason
@@ -27,15 +27,13 @@ from ..trainer.config.flat_keys import flat_keys
 from ..trainer.config.train_config import TrainConfig
 from ..trainer.envs.names import GYMNASIUM_PREFIX
 from ..trainer.envs.own_envs import check_own
-from ..trainer.running.callbacks import Callbacks, callbacks_of, check_callbacks
+from ..trainer.running.callbacks import Callbacks, check_callbacks
+from ..trainer.running.process import Prepared, run_training
 from ..trainer.running.signals import stop_requests
 from ..trainer.settings.own_code import pickled_own
 from .own_names import algorithm_name, network_name, own_name
 from .runs import BY_STOP, Run, folder_of, listed, stops_here
 from .tracebacks import short_traceback
-
-if TYPE_CHECKING:
-    from ..shared.page.writer import OnPhase
 
 EnvLike = str | Path | Callable[..., Any]
 
@@ -130,54 +128,43 @@ def train(
 def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
     """Train in this process, and leave the process as it was."""
     from ..trainer.machine.threads import check_not_forked, threads_kept  # imports PyTorch
-    from ..trainer.running.process import run_training
     from .policies import Policy
 
     check_not_forked()
-    errors: list[BaseException] = []
     called = Callbacks(callbacks, Policy.of)
 
     def ask_to_stop() -> None:
         give_reason(prepared.run, BY_STOP)
-        received.request(signal.SIGTERM)
+        requests.request_stop(signal.SIGTERM)
 
-    with stop_requests(ends_process=False) as received, threads_kept():
+    with stop_requests(ends_process=False) as requests, threads_kept():
         prepared = prepare(TRAINER)
-        called.add(callbacks_of(prepared.config))
         run = Run(prepared.run)
         stops_here[run.id] = ask_to_stop, threading.get_ident()
         try:
-            run_training(
-                prepared.run, prepared.lock, prepared.config, received,
-                resume_publish=prepared.resume_publish, take_request=received.take,
-                report_phase=_compiling_said(),
-                on_error=errors.append,
-                callbacks=called,
-            )  # fmt: skip
+            run_training(prepared, requests, _Compiling(sys.stderr), callbacks=called, raises=True)
         finally:
             del stops_here[run.id]
-    if errors:
-        raise errors[0]
     # A stop that somebody asked for is the run's end, and not the script's.
-    if not received or STOP_REASON in prepared.run.manifest():
+    if not requests.stop or STOP_REASON in prepared.run.manifest():
         return run
-    if received[0] == signal.SIGINT:
+    if requests[0] == signal.SIGINT:
         is_over = run.status().state == "finished"
         ended = "finished" if is_over else "stopped and saved a checkpoint"
         hint = "" if is_over else f"; operant.train(resume={run.id!r}) goes on"
         raise KeyboardInterrupt(f"{run.id} {ended}{hint}")
-    sys.exit(128 + received[0])
+    sys.exit(128 + requests[0])
 
 
-def _compiling_said() -> OnPhase:
-    """Says on standard error how far compiling is, every few seconds."""
-    progress = PlainProgress(sys.stderr)
+class _Compiling(PlainProgress):
+    """Prints how far compiling is, every few seconds, and nothing else."""
 
-    def say(name: str, *how_far: Any) -> None:
+    def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
+        pass
+
+    def phase(self, name: str, *how_far: Any) -> None:
         if name == "compiling":
-            progress.phase(name, *how_far)
-
-    return say
+            super().phase(name, *how_far)
 
 
 def _detached(prepare: Callable[[int], Prepared]) -> Run:

@@ -52,7 +52,7 @@ class Ended:
     output: str
 
     def why(self) -> str:
-        """What became of it, and its last lines."""
+        """How the process ended, and its last lines."""
         fate = f"exit code {self.code}"
         if self.code is None:
             fate = f"stopped after {self.seconds:.0f} s, its limit"
@@ -62,7 +62,7 @@ class Ended:
 
 
 class Contact:
-    """What is recorded, where, and until when."""
+    """Records measurements in a folder until a deadline."""
 
     def __init__(
         self, folder: Path, seconds: float, env: Mapping[str, str] = os.environ, root: Path = ROOT

@@ -98,7 +98,7 @@ class Bars:
 
 
 def costs(spans: list[tuple[str, float, float]], iterations: int) -> dict[str, Any]:
-    """Of (name, start, end) in microseconds on a device: what takes the most of an iteration.
+    """The costs of an iteration, from `spans` (name, start, end) in microseconds on a device.
 
     A gap is time in which nothing ran, between the first start and the last end; `largest` are the
     three largest costs, gaps among them as one.

@@ -1,4 +1,4 @@
-"""What a machine with a GPU is, and whether the code that is generated there fits its driver.
+"""Describe a machine with a GPU, and check that code generated there fits its driver.
 
     python benchmarks/gpu_machine.py versions | fit
 
@@ -163,7 +163,7 @@ def said(*command: str) -> str:
 
 
 def attempt(get: Callable[[], Any]) -> Any:
-    """What `get` gives, or why it gives nothing."""
+    """The result of `get`, or the error that it raised."""
     try:
         return get()
     except Exception as error:

@@ -178,7 +178,7 @@ class OffPolicyParts:
         return make_config(values, ())
 
     def _updates_per_s(self, config: Any) -> float:
-        """Of iterations of 256 env steps and 32 updates."""
+        """Updates per second, in iterations of 256 env steps and 32 updates."""
         experiment = self.gpu.experiment(config)
         telemetry = self.gpu.telemetry(experiment, None)
         warm = config.algorithm_section.warmup_env_steps // config.rollout_size + 4

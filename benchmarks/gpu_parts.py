@@ -26,16 +26,18 @@ import sys, time
 sys.path[:0] = sys.argv[2].split(":")
 from pathlib import Path
 from operant.shared import MetricsReader
+from operant.shared.rows.curves import Curves
 reader = MetricsReader.attach(Path(sys.argv[1]))
+curves = Curves(None, reader)
 print("watching", flush=True)
 while True:
-    reader.read(), reader.history(), reader.events()
+    reader.read(), curves.history(), reader.events()
     time.sleep(0.1)
 """
 
 
 class Sizes:
-    """Of the real measurement, or of the dry one."""
+    """Sizes of the measurement, or of a dry run."""
 
     def __init__(self, dry: bool) -> None:
         self.few_envs, self.many_envs = (4, 6) if dry else (8192, 2**20)
@@ -236,7 +238,7 @@ class Gpu:
         return {"identical": bool((weights[0] == weights[1]).all())}
 
     def out_of_memory(self) -> Any:
-        """What is said when the GPU's memory does not suffice: of a rollout too large for any."""
+        """The error of a rollout that is too large for any GPU."""
         import torch
 
         from operant.trainer.machine.device import out_of_memory_message

@@ -30,8 +30,8 @@ from typing import Any
 from measuring import busy, machine, versions, write_json
 
 from operant.commands.bench.measuring import summary
+from operant.shared.rows.curves import Curves
 from operant.shared.runs.find_runs import find_run
-from operant.shared.runs.status import open_page
 
 # Mean return of greedy episodes that every seed must reach.
 BARS = {
@@ -103,7 +103,8 @@ def run_preset(preset: str, seed: int, curves: Path) -> dict[str, Any]:
 
 def write_curve(run_id: str, path: Path) -> None:
     """At most about `CURVE_ROWS` rows, and every row with an evaluation."""
-    history = open_page(find_run(run_id)).history()
+    with Curves.of_run(find_run(run_id)) as curves:
+        history = curves.history()
     returns = history.series("episode/return").mean
     evaluations = history.series("evaluation/return").mean
     every = max(1, len(history) // CURVE_ROWS)

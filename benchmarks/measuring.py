@@ -1,4 +1,4 @@
-"""What the benchmarks share: alternating sides in processes of their own, and saying on what."""
+"""Shared by the benchmarks: alternate sides in their own processes, and describe the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What watching costs: the speed of a run with a monitor attached against without, in pairs.
+"""Measure the cost of watching: the speed of a run with and without a monitor, in pairs.
 
 The trainer uses all cores but one, which is left for whoever watches, as on any machine that is not
 full. The monitor is the real one, in a pseudo-terminal of 120 x 40 whose output is dropped.
@@ -23,9 +23,9 @@ from measuring import CoreUse, machine, summary, versions, write_json
 from terminal import drain, operant_in_a_terminal, read_until
 
 from operant.shared.processes.lock import lock_holder
+from operant.shared.rows.curves import Curves
 from operant.shared.runs.find_runs import latest_run
 from operant.shared.runs.run_folder import Run
-from operant.shared.runs.status import open_page
 
 
 def train(env_steps: int, seed: int, num_threads: int, watched: bool) -> dict[str, float]:
@@ -46,7 +46,8 @@ def train(env_steps: int, seed: int, num_threads: int, watched: bool) -> dict[st
 
 def env_steps_per_s(run: Run) -> float:
     """From the second publish to the last."""
-    history = open_page(run).history()
+    with Curves.of_run(run) as curves:
+        history = curves.history()
     seconds = history.elapsed_s[-1] - history.elapsed_s[0]
     return float((history.env_steps[-1] - history.env_steps[0]) / seconds)
 

@@ -35,7 +35,6 @@ from operant.monitor.runs.reading.run_view import RunView
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.session.settings import Settings
 from operant.shared import History, Metric
-from operant.shared.page.history import HEAD_WORDS
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.status import RunStatus
 
@@ -77,14 +76,13 @@ def view(number: int) -> RunView:
     """Curves that all moved on by one point since the view before."""
     rows = np.arange(number, number + NUM_POINTS)
     phases = np.arange(1, NUM_CHARTS + 1)
-    values = np.sin(rows[:, None] * 0.01 * phases) + 0.3 * np.sin(rows[:, None] * 1.7)
-    heads = np.zeros((NUM_POINTS, HEAD_WORDS), np.int64)
-    heads[:, 2:7] = np.stack([rows, rows * 10**9, rows * 10**8, rows, 1000 * rows], axis=1)
-    metrics = dict(zip(NAMES, values[-1].tolist(), strict=True))
+    values = np.sin(rows * 0.01 * phases[:, None]) + 0.3 * np.sin(rows * 1.7)
+    heads = np.stack([rows, rows * 10**9, rows * 10**8, rows, 1000 * rows, np.ones_like(rows)])
+    metrics = dict(zip(NAMES, values[:, -1].tolist(), strict=True))
     status = RunStatus("benchmark", "running", 0.1, int(rows[-1]), int(1000 * rows[-1]), 1e5,
                        0.5, 60.0, metrics)  # fmt: skip
     schema = tuple(Metric(name) for name in NAMES)
-    return RunView(status, History(NAMES, heads, [values]), schema, (), int(rows[-1]))
+    return RunView(status, History(NAMES, heads, [values[None]]), schema, (), int(rows[-1]))
 
 
 async def frame_ms() -> list[float]:

@@ -1,5 +1,5 @@
 """Matrix products of oneDNN against those that PyTorch chooses, in turns: which `trainer/policies/
-matrix_products.py` should take on this processor, and from which size on.
+mlp.py` should take on this processor, and from which size on.
 
     python benchmarks/products.py [--threads 1] [--json FILE]
 """
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from measuring import machine, summary, versions, write_json
 
-from operant.trainer.policies import matrix_products
+from operant.trainer.policies import mlp
 
 ROWS, WIDTHS = (32, 64, 256), (64, 128, 256, 512)
 ROUNDS, CALLS = 15, 20
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--json", help="also write everything to this file")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    print(f"oneDNN is taken: {matrix_products.ONEDNN_IS_FASTER}, from {matrix_products.LARGE:,}")
+    print(f"oneDNN is taken: {mlp.ONEDNN_IS_FASTER}, from {mlp.LARGE:,}")
     sizes = itertools.product(ROWS, WIDTHS)
     results = {f"{rows} x {width}": measured(rows, width) for rows, width in sizes}
     write_json(arguments.json, {"machine": {**machine(), **versions("torch")}, "runs": results})
@@ -38,7 +38,7 @@ def measured(rows: int, width: int) -> dict[str, Any]:
     x, weight, bias = torch.randn(rows, width), torch.randn(width, width), torch.randn(width)
     sides: dict[str, Callable[[], Any]] = {
         "pytorch": lambda: torch.addmm(bias, x, weight.mT),
-        "onednn": lambda: matrix_products._onednn(x, weight.mT, bias),
+        "onednn": lambda: mlp._onednn(x, weight.mT, bias),
     }
     found: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""What the recorder costs a run: at the start, and while it records.
+"""Measure the cost of the recorder: at the start of a run, and while it records.
 
 The start is `RunSession` with a recorder and without, alternating, in one process. The share of a
 core is that of the recorder's process beside a run that publishes 32 values 100 times a second, and

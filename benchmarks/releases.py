@@ -59,7 +59,7 @@ class Side:
         self.folder = folder
 
     def run(self, *arguments: str) -> str:
-        """What `python ARGUMENTS` prints; `script.py` is a file of its benchmarks."""
+        """The output of `python ARGUMENTS`; `script.py` is a file of its benchmarks."""
         script, *others = arguments
         if script.endswith(".py"):
             arguments = (str(self.checkout / "benchmarks" / script), *others)

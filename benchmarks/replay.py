@@ -1,4 +1,4 @@
-"""What it costs to write transitions, to draw a batch and to update its priorities.
+"""Measure the cost of writing transitions, drawing a batch and updating its priorities.
 
 Draws of `--rows` transitions of CartPole's shape, uniform and by priority, and Stable-Baselines3's
 buffer beside them where it is installed. Sides alternate; microseconds a call, medians. On a GPU

@@ -58,7 +58,7 @@ while True:
 
 @dataclass
 class Soak:
-    """What was seen: memory and CPU milliseconds a look, by the second, and what was done."""
+    """Observations of a soak test: memory and CPU milliseconds at every look, and the actions."""
 
     rss_mib: list[float] = field(default_factory=list)
     look_ms: list[float] = field(default_factory=list)

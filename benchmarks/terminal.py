@@ -33,7 +33,7 @@ def operant_in_a_terminal(*arguments: str) -> Iterator[tuple[int, int]]:
 
 
 def read_until(terminal: int, text: bytes) -> bytes:
-    """What the terminal was sent, up to `text`; raises EOFError when that never came."""
+    """The bytes sent to the terminal, up to `text`. Raises EOFError if that never comes."""
     shown = b""
     while text not in shown:
         try:

@@ -27,7 +27,7 @@ def measured(data: Path, num_routes: int, engine: str = "torch") -> dict[str, An
     """
     from operant.trainer.config.files import load_config
     from operant.trainer.experiment.build import processor_experiment
-    from operant.trainer.experiment.executors import as_numbers
+    from operant.trainer.experiment.experiment import as_numbers
     from operant.trainer.machine.threads import Threads
 
     os.environ["OPERANT_TINYPHYSICS"] = str(data)

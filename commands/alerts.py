@@ -31,16 +31,13 @@ def command(is_trial: bool) -> None:
     settings = load_alert_settings(path)
     for problem in settings.problems:
         raise UsageError(problem)
-    if not path.exists():
-        text = f"no messages are sent: {path} does not exist (docs/alerts.md has an example)"
-        if is_trial:
-            raise UsageError(text)
-        print_line(text)
-        return
     for rule in settings.rules:
         print_line(f"rule  {rule.text}")
     if not (settings.urls or settings.command):
-        text = f"no messages are sent: {path} has neither urls nor a command"
+        lack = "has neither urls nor a command"
+        if not path.exists():
+            lack = "does not exist (docs/alerts.md has an example)"
+        text = f"no messages are sent: {path} {lack}"
         if is_trial:
             raise UsageError(text)
         print_line(text)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 FACTORS = (1, 0.25, 0.5, 2, 4)  # times the configured environments
 FINALISTS = 3  # candidates that are measured more than once
 ROUNDS = 4
-LEAST_GAIN = 1.05  # over what is configured; less is not worth a change
+LEAST_GAIN = 1.05  # over the configured settings; a smaller gain is not worth a change
 WARM_UP = 2  # iterations: compilation, graphs, first resets
 
 
 @dataclass
 class Candidate:
-    """Settings and their speeds in env steps a second, one for each measurement. `failure` says why
-    they could not be measured.
+    """Settings and their measured speeds in env steps per second. `failure` is the reason why they
+    could not be measured.
     """
 
     settings: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def command(
         click.echo(f"measuring: {candidate.in_words()}", err=True)
         try:
             candidate.speeds.append(speed_of(load(candidate.settings), seconds))
-        except (OperantError, RuntimeError, MemoryError) as error:  # as out of a GPU's memory
+        except (OperantError, RuntimeError, MemoryError) as error:  # such as out of memory
             candidate.failure = str(error).partition("\n")[0]
 
     if output and output.exists():
@@ -102,7 +102,7 @@ def command(
         head = f"{config}, {chosen.in_words()}: {chosen.env_steps_per_s:.0f} env steps/s here"
         write_config(output, load(chosen.settings), head)
     if as_json:
-        found = [{**vars(each), "env_steps_per_s": each.env_steps_per_s} for each in tried]
+        found = [{**vars(x), "env_steps_per_s": x.env_steps_per_s} for x in tried]
         answer = {"config": config, "settings": chosen.settings, "tried": found}
         print_json({**answer, "output": output and str(output), "machine": machine()})
         return
@@ -111,8 +111,8 @@ def command(
 
 
 def candidates(config: TrainConfig, fixed: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """The empty settings, then numbers of environments with as many env steps in an iteration, each
-    with the workers and groups that fit it. Keys that are `fixed` stay as configured.
+    """No settings, then numbers of environments, with the same env steps per iteration, and workers
+    and groups that fit them. `fixed` keys stay as configured.
     """
     from ..trainer.envs.workers.dividing import AUTO, num_cores
     from ..trainer.envs.workers.dividing import candidates as divisions
@@ -143,31 +143,31 @@ def candidates(config: TrainConfig, fixed: Collection[str]) -> Iterator[tuple[st
 
 
 def fastest(tried: Sequence[Candidate], measure: Callable[[Candidate], None]) -> Candidate:
-    """The candidate that is faster than the first beyond doubt; else the first, which is what is
-    configured. Raises OperantError if that cannot be measured.
+    """The candidate that is faster than the first, as configured, in all measurements; else the
+    first. Raises OperantError if the first cannot be measured.
     """
     first, *others = tried
     for candidate in tried:
         measure(candidate)
         if first.failure:
             raise OperantError(f"nothing could be measured: {first.failure}")
-    ahead = [each for each in others if each.env_steps_per_s > first.env_steps_per_s]
-    finalists = sorted(ahead, key=lambda each: -each.env_steps_per_s)[:FINALISTS]
+    ahead = [other for other in others if other.env_steps_per_s > first.env_steps_per_s]
+    finalists = sorted(ahead, key=lambda candidate: -candidate.env_steps_per_s)[:FINALISTS]
     for number in range(1, ROUNDS if finalists else 1):
         for candidate in [first, *finalists][:: -1 if number % 2 else 1]:
             measure(candidate)
-    surely = [
-        each
-        for each in finalists
-        if min(each.speeds) > max(first.speeds)
-        and each.env_steps_per_s > LEAST_GAIN * first.env_steps_per_s
-        and not each.failure
+    faster = [
+        candidate
+        for candidate in finalists
+        if min(candidate.speeds) > max(first.speeds)
+        and candidate.env_steps_per_s > LEAST_GAIN * first.env_steps_per_s
+        and not candidate.failure
     ]
-    return max(surely, key=lambda each: each.env_steps_per_s, default=first)
+    return max(faster, key=lambda candidate: candidate.env_steps_per_s, default=first)
 
 
 def speed_of(config: TrainConfig, seconds: float) -> float:
-    """Env steps a second over whole iterations, once they are warm."""
+    """Env steps per second over whole iterations, after WARM_UP."""
     from ..trainer.experiment.build import make_experiment
     from ..trainer.machine.stopwatch import Stopwatch
     from .bench.sides import warm_up
@@ -184,20 +184,26 @@ def speed_of(config: TrainConfig, seconds: float) -> float:
 
 def print_candidates(tried: Sequence[Candidate]) -> None:
     """A line for each candidate, as configured first."""
+    from ..monitor.render.columns import Column
     from ..monitor.render.formatting import format_rate
-    from .helpers.tables import Column, print_table
+    from .helpers.output import print_table
 
     base = tried[0].env_steps_per_s
-    ratios = [f"{each.env_steps_per_s / base:.2f} x" if each.speeds else "" for each in tried]
-    speeds = [format_rate(each.env_steps_per_s) if each.speeds else "" for each in tried]
+
+    def speed(one: Candidate) -> str:
+        return format_rate(one.env_steps_per_s) if one.speeds else ""
+
+    def ratio(one: Candidate) -> str:
+        return f"{one.env_steps_per_s / base:.2f} x" if one.speeds else ""
+
     columns = [
-        Column("settings", [each.in_words() for each in tried], least=20),
-        Column("env steps/s", speeds, ">"),
-        Column("ratio", ratios, ">"),
-        Column("n", [str(len(each.speeds)) for each in tried], ">"),
-        Column("failure", [each.failure for each in tried], least=20),
+        Column("settings", Candidate.in_words, 20, 200),
+        Column("env steps/s", speed, align=">"),
+        Column("ratio", ratio, align=">"),
+        Column[Candidate]("n", lambda one: str(len(one.speeds)), align=">"),
+        Column[Candidate]("failure", lambda one: one.failure, 20, 200),
     ]
-    print_table(columns)
+    print_table(columns, tried)
 
 
 def write_config(path: Path, config: TrainConfig, head: str) -> None:
@@ -208,7 +214,7 @@ def write_config(path: Path, config: TrainConfig, head: str) -> None:
 
     values: dict[str, Any] = config.model_dump(mode="json", exclude_none=True)
     if (workers := values.get("workers")) and workers["num_workers"] != "auto":
-        # A preset's are capped; those of a file are refused where there are not as many cores.
+        # The workers of a preset are capped at the cores; a file with too many is refused.
         workers["num_workers"] = config.table("workers").plan(config.num_envs).num_workers
     try:
         with path.open("x") as file:

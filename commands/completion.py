@@ -1,4 +1,4 @@
-"""`operant completion`: have a shell complete what is typed."""
+"""`operant completion`: completion of commands and arguments in a shell."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from click.shell_completion import (
 
 from ..shared.errors import UsageError
 
-# A shell that asks what could follow has this in its environment, and what is asked in it.
+# The environment variable by which a shell asks for completions.
 VARIABLE = "_OPERANT_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 
-# click's own has bash take words apart at = and :, loses `--set KEY=VALUE` over it, and puts a
-# space behind `KEY=`.
+# click's own script splits words at = and :, which breaks `--set KEY=VALUE`, and appends a space to
+# `KEY=`.
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' type value line="${COMP_LINE:0:COMP_POINT}"
@@ -46,7 +46,7 @@ _BASH = """\
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
-# As click's, but for the space behind `KEY=`.
+# click's script, without the space behind `KEY=`.
 _ZSH = """\
 #compdef %(prog_name)s
 
@@ -84,13 +84,13 @@ fi
 
 
 class Bash(BashComplete):
-    """Asked with the line up to the cursor."""
+    """Completes the line up to the cursor."""
 
     source_template = _BASH
 
     @staticmethod
     def _check_version() -> None:
-        """click starts a shell to ask for its version; where it is too old, `complete` says so."""
+        """Skip click's check, which starts a shell: old versions report an error at `complete`."""
 
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.environ["COMP_WORDS"]
@@ -126,8 +126,8 @@ def command(context: click.Context, shell: str | None) -> None:
 
 
 def answer_shell(group: click.Command) -> int:
-    """Print what could follow the line that a shell asks about; returns the exit code. Whatever
-    goes wrong, nothing is said: it would stand in the middle of that line.
+    """Print the completions of the line in the shell's environment; returns the exit code. Errors
+    print nothing, because their text would appear within that line.
     """
     try:
         return shell_complete(group, {}, "operant", VARIABLE, os.environ[VARIABLE])

@@ -1,4 +1,4 @@
-"""`operant console`: what the process of a run printed."""
+"""`operant console`: the output of a run's process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..shared.runs.run_folder import Run
 
 LOOK_AGAIN_S = 0.2
-_MOST_BYTES = 1 << 16  # of a line at once: another program may have written it
+_MOST_BYTES = 1 << 16  # read at once, because another program may write a line without end
 
 
 @click.command("console")
@@ -50,16 +50,16 @@ def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank
 
 
 class _Printed:
-    """The lines of a console, each printed once, also where the middle of it was left out since."""
+    """Prints the lines of a console once, also after the middle of the file was left out."""
 
     def __init__(self, run: Run, rank: int, num_lines: int | None) -> None:
-        """With `num_lines`, those at the end alone, and what comes after them."""
+        """With `num_lines`, print only that many last lines and those that follow."""
         self.path, self._num_lines = run.console_path(rank), num_lines
         self._inode = self._offset = 0  # of the file, and of the next line in it
         self._newest = b""  # the last line that was printed
 
     def print_new(self, is_last: bool = False) -> None:
-        """Lines that are whole, and at last the rest."""
+        """Print new complete lines; if `is_last`, also an incomplete one."""
         from ..shared.runs.small_file import open_regular
 
         try:
@@ -79,7 +79,7 @@ class _Printed:
         sys.stdout.flush()
 
     def _place_in(self, file: BinaryIO) -> int:
-        """Where the next line begins in the file there is now."""
+        """The offset of the next line in the file as it is now."""
         from ..shared.console.console_file import LAST_BYTES
 
         status = os.fstat(file.fileno())

@@ -112,7 +112,7 @@ def _loaded(run: Run, risk: float | None, checkpoint: str) -> tuple[TrainedPolic
 
 
 def figures_of(evaluation: Evaluation) -> dict[str, Any]:
-    """What `--json` prints of an evaluation."""
+    """The figures of an evaluation that `--json` prints."""
     returns = evaluation.returns
     return {
         "episodes": evaluation.num_episodes,
@@ -126,7 +126,7 @@ def figures_of(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def in_words(setting: Mapping[str, float | None]) -> str:
-    """The figures of one kind of episode."""
+    """The figures of one kind of episode, in a line."""
     values = {name: value for name, value in setting.items() if value is not None}
     return "  ".join(
         f"{name} {value:{'.0f' if value >= 1000 else '.4g'}}" for name, value in values.items()

@@ -27,27 +27,20 @@ ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", 
 @click.option("--yes", is_flag=True, help="Overwrite an existing file without asking.")
 @trust_code_option
 @checkpoint_option
-@click.option("--spread", is_flag=True, help="Add the lowest and highest values of means.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     run: str,
     to: str,
     output: Path | None,
     yes: bool,
-    spread: bool,
     checkpoint: str,
     as_json: bool,
 ) -> None:
     """Write all rows of RUN to a file, or its policy as ONNX.
 
     RUN is a run's id, its name, or any part of either that no other run has; it may be running,
-    finished or crashed. The ONNX file maps observations to greedy actions. If rows were overwritten
-    before a recorder saved them, one row stands for 8, 64, ... publishes and holds their mean.
+    finished or crashed. The ONNX file maps observations to greedy actions.
     """
-    if spread and to == "tensorboard":
-        raise UsageError("--spread is for csv and parquet: TensorBoard shows single values")
-    if to == "onnx" and spread:
-        raise UsageError("--to onnx writes a policy: --spread is for histories")
     if to != "onnx" and checkpoint != "newest":
         raise UsageError(f"--checkpoint {checkpoint} is for --to onnx: a history has no checkpoint")
     chosen = run_here(run)
@@ -62,7 +55,7 @@ def command(
     from ..monitor.render.formatting import counted
     from .helpers.output import print_json, print_line, warn
 
-    done = export(chosen, to, output, spread=spread)
+    done = export(chosen, to, output)
     if as_json:
         rows = {"rows": done.num_rows, "lost_rows": done.num_lost}
         print_json({"run": chosen.id, "output": str(output), **rows})
@@ -77,7 +70,7 @@ def command(
 
 
 def ask_to_overwrite(output: Path) -> None:
-    """Raises UsageError where there is nobody to ask, Abort where the answer is no."""
+    """Raises UsageError if there is no terminal to ask on, Abort if the answer is no."""
     if not sys.stdin.isatty():
         raise UsageError(f"{output} exists already; pass --yes to overwrite it")
     click.confirm(f"{output} is there already; write over it?", abort=True, err=True)

@@ -34,15 +34,15 @@ def command(paths: tuple[Path, ...]) -> int:
     for path in paths:
         try:
             for done in import_all(path):
-                exit_code = max(exit_code, _told(done))
+                exit_code = max(exit_code, _print_result(done))
         except UsageError as error:  # the other paths may have runs
             exit_code = error.exit_code
             click.echo(harmless(f"operant: {error}"), err=True)
     return exit_code
 
 
-def _told(done: Imported) -> int:
-    """Print the result for one source; returns an exit code."""
+def _print_result(done: Imported) -> int:
+    """Print the result of one source; returns an exit code."""
     from ..monitor.render.formatting import counted
     from .helpers.output import print_line
 

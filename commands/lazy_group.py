@@ -12,7 +12,7 @@ import click
 
 from ..shared.errors import UsageError, nearest
 
-# Of a note, which "" takes away; of the keys of a picture; of the command that is captured.
+# Empty: the text of a note removes it, a picture presses no keys, a captured command has no words.
 MAY_BE_EMPTY = ("text", "press", "command_line")
 
 
@@ -49,20 +49,20 @@ class LazyGroup(click.Group):
 
 
 def check_nothing_is_empty(command: click.Command, arguments: list[str]) -> None:
-    """Raises UsageError for an empty argument or value of an option, as a script gives where a
-    variable is not set: it must not mean the latest run, or the default.
+    """Raises UsageError for an empty argument or option value. A script passes one if a variable is
+    not set, and it must not mean the latest run or the default.
     """
-    if isinstance(command, click.Group):  # whose own commands are asked
+    if isinstance(command, click.Group):  # its commands are checked
         return
     try:
         parser = command.make_parser(click.Context(command))
         values, _, _ = parser.parse_args(list(arguments))
     except click.ClickException:
-        return  # said better when they are parsed in earnest
+        return  # the parser itself reports it better
     for parameter in command.params:
         value = values.get(parameter.name or "")
-        each = value if isinstance(value, (list, tuple)) else [value]
-        if any(one == "" for one in each) and parameter.name not in MAY_BE_EMPTY:
+        values_given = value if isinstance(value, (list, tuple)) else [value]
+        if "" in values_given and parameter.name not in MAY_BE_EMPTY:
             is_option = isinstance(parameter, click.Option)
             name = (
                 parameter.opts[-1] if is_option else parameter.make_metavar(click.Context(command))

@@ -179,7 +179,7 @@ def _watch_machines(
     if not has_terminal():
         raise UsageError("the monitor needs a terminal; `operant runs --host` prints the list")
     from ..monitor.app import watch
-    from ..monitor.remote.machines import Machines
+    from ..monitor.remote.remote_list import Machines
 
     machines = Machines(wanted, with_local=not alone)
     watch(None, theme=theme, is_ascii=as_ascii, is_readonly=readonly, machines=machines)
@@ -190,7 +190,7 @@ def _watch_remote(name: RemoteName, theme: str | None, as_ascii: bool) -> None:
     be asked for anything from here.
     """
     from ..monitor.app import watch
-    from ..monitor.remote.machines import Machines
+    from ..monitor.remote.remote_list import Machines
     from ..monitor.remote.remote_run import RemoteRun
 
     source = RemoteRun(name)

@@ -1,9 +1,10 @@
-"""`operant play`: see a trained policy act."""
+"""`operant play`: watch episodes of a trained policy."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,22 +74,29 @@ def command(
     Keys: space pauses, + and - change the speed, n and p show the next and the previous episode, s
     the next seed, . plays one step, tab shows the next robot, q quits.
     """
+    if to and (episodes or as_ascii):
+        raise UsageError("--episodes and --ascii are for the terminal, not for --to")
+    if steps and not to:
+        raise UsageError(f"--steps {steps} is for --to FILE")
     if not to:
         say_starting()
     theme = known_theme(theme)
-    of_runs: dict[str, object] = {"seed": seed, "risk": risk}
-    if checkpoint != "newest":
-        of_runs["checkpoint"] = checkpoint
+    of_runs = {
+        "seed": seed,
+        "risk": risk,
+        "checkpoint": None if checkpoint == "newest" else checkpoint,
+    }
+    chosen = _run_or_episode(run, latest, trained, of_runs)
     if to:
-        if episodes or as_ascii:
-            raise UsageError("--episodes and --ascii are for the terminal, not for --to")
-        most_steps = steps or FILMED_STEPS
-        what = _what(run, latest, trained, of_runs)
-        _write(what, to, risk, checkpoint, seed, speed, fps, most_steps, theme)
+        from ..monitor.play.filming import write_episode, writer_for
+        from .helpers.output import print_line
+
+        writer_for(to)  # raises errors before anything is loaded
+        with closing(_episodes_of(chosen, risk, checkpoint)) as playing:
+            most_steps = steps or FILMED_STEPS
+            num_frames = write_episode(to, playing, seed, speed, fps, most_steps, theme)
+        print_line(f"{to}: {num_frames} frames, {to.stat().st_size / 1000:.0f} kB")
         return
-    if steps:
-        raise UsageError(f"--steps {steps} is for --to FILE")
-    chosen = _what(run, latest, trained, of_runs)
     if not has_terminal():
         raise UsageError("play needs a terminal; --to FILE.gif writes an episode without one")
     from ..monitor.play.player import Player
@@ -99,63 +107,36 @@ def command(
 
     terminal = make_terminal(theme, as_ascii)
     if isinstance(chosen, Run) and trusts_all_code():
-        latest_checkpoint(
-            chosen.checkpoint_folder
-        )  # prints what --trust-code lets in, before the screen is taken
-    # The terminal is taken first: keys that are pressed meanwhile are not written over it.
+        # This prints what --trust-code lets in, before the screen is taken.
+        latest_checkpoint(chosen.checkpoint_folder)
+    title = chosen.id if isinstance(chosen, Run) else chosen.name
+    # The terminal is taken first, so that keys pressed while loading are not echoed.
     with terminal.opened():
         terminal.paint([[(GETTING_READY, "text")]], terminal.size)
-        playing = _episodes_of(chosen, risk, checkpoint)
-        try:
-            title = chosen.name if isinstance(chosen, Path) else chosen.id
+        with closing(_episodes_of(chosen, risk, checkpoint)) as playing:
             show(Player(playing, title, seed, speed, fps, episodes), terminal)
-        finally:
-            playing.close()
 
 
-def _what(
+def _run_or_episode(
     run: str | None, latest: bool, trained: bool, of_runs: Mapping[str, object]
 ) -> Run | Path:
     """A run, or the file of an episode, for which none of the options `of_runs` may be given."""
     from ..shared.runs.run_folder import EPISODE_ENDING
 
-    if run and run.endswith(EPISODE_ENDING):
-        if latest or trained:
-            raise UsageError(f"give either '{run}' or {'--latest' if latest else '--trained'}")
-        for name, value in of_runs.items():
-            if value is not None:
-                raise UsageError(f"--{name} {value}: {run} was played before")
-        if not os.path.lexists(run):
-            raise UsageError(f"{run} cannot be read: No such file or directory")
-        return Path(run)
-    return chosen_run(run, latest, trained)
-
-
-def _write(
-    run: Run | Path,
-    path: Path,
-    risk: float | None,
-    checkpoint: str,
-    seed: int | None,
-    speed: float,
-    fps: float,
-    steps: int,
-    theme: str | None,
-) -> None:
-    from ..monitor.play.filming import write_episode, writer_for
-    from .helpers.output import print_line
-
-    writer_for(path)  # which says what is wrong before anything is loaded
-    playing = _episodes_of(run, risk, checkpoint)
-    try:
-        num_frames = write_episode(path, playing, seed, speed, fps, steps, theme)
-    finally:
-        playing.close()
-    print_line(f"{path}: {num_frames} frames, {path.stat().st_size / 1000:.0f} kB")
+    if not (run and run.endswith(EPISODE_ENDING)):
+        return chosen_run(run, latest, trained)
+    if latest or trained:
+        raise UsageError(f"give either '{run}' or {'--latest' if latest else '--trained'}")
+    for name, value in of_runs.items():
+        if value is not None:
+            raise UsageError(f"--{name} {value}: {run} was played before")
+    if not os.path.lexists(run):
+        raise UsageError(f"{run} cannot be read: No such file or directory")
+    return Path(run)
 
 
 def _episodes_of(run: Run | Path, risk: float | None, checkpoint: str) -> Episodes:
-    """Played by the policy of a run's newest checkpoint, here and with one thread; or recorded."""
+    """Episodes that the policy of a run's `checkpoint` plays on one thread, or a recorded one."""
     if isinstance(run, Path):
         from ..shared.episodes.episode_file import read_episode
 

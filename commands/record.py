@@ -1,4 +1,4 @@
-"""`operant record`: keep a run's numbers on disk."""
+"""`operant record`: write a run's numbers to disk."""
 
 from __future__ import annotations
 

@@ -135,31 +135,37 @@ def _looked_at(run: Run, keep_checkpoints: bool) -> Chosen:
 
 
 def _is_meant(chosen: list[Chosen], total: str, keep_checkpoints: bool) -> bool:
-    """Show what goes, and ask. Raises UsageError where nobody can answer."""
-    from .helpers.output import print_line
+    """Show what goes, and ask. Raises UsageError if nobody can answer."""
+    from ..monitor.panels.run_table import notes_in_words
+    from ..monitor.render.columns import Column
+    from .helpers.output import print_table
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             f"refusing to delete {total} without confirmation: pass --yes (no terminal to ask on)"
         )
-    width = max(len(one.run.id) for one in chosen)
-    for one in chosen:
-        checkpoints = _num_checkpoints(one.run)
-        words = [one.status.state, f"{format_duration(one.age_s)} ago"]
-        words += [f"{checkpoints} checkpoint{'s' * (checkpoints != 1)}"] if checkpoints else []
-        words += [format_bytes(one.size_bytes)]
-        words += [one.notes.name] if one.notes.name else []
-        words += [f"#{tag}" for tag in one.notes.tags]
-        print_line(f"  {one.run.id:<{width}}  {', '.join(words)}")
+    columns = [
+        Column[Chosen]("run", lambda one: one.run.id, 20, 64, align="<>"),
+        Column[Chosen]("state", lambda one: one.status.state),
+        Column[Chosen]("age", lambda one: format_duration(one.age_s), align=">"),
+        Column[Chosen]("size", lambda one: format_bytes(one.size_bytes), align=">"),
+        Column[Chosen]("checkpoints", lambda one: _num_checkpoints(one.run), align=">"),
+        Column[Chosen](
+            "about", lambda one: f"{one.notes.name} {notes_in_words(one.notes)}".strip(), 16, 200
+        ),
+    ]
+    print_table(columns, chosen)
     what = "all but checkpoints and curves of " if keep_checkpoints else ""
     return click.confirm(f"Delete {what}{total}, for good?")
 
 
-def _num_checkpoints(run: Run) -> int:
+def _num_checkpoints(run: Run) -> str:
+    """The number of checkpoints; empty if there are none."""
     try:
-        return sum(name.endswith(".pt") for name in os.listdir(run.checkpoint_folder))
+        names = os.listdir(run.checkpoint_folder)
     except OSError:
-        return 0
+        return ""
+    return str(sum(name.endswith(".pt") for name in names) or "")
 
 
 def _remove(chosen: list[Chosen], keep_checkpoints: bool) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,26 +12,8 @@ from .helpers.choosing_a_run import checked_hosts, host_option
 
 if TYPE_CHECKING:
     from ..monitor.runs.list.runs_poller import RunRow
-    from ..shared.runs.run_notes import RunNotes
-    from ..shared.runs.status import RunStatus
-    from .helpers.tables import Column
 
 RETURN = "episode/return"
-
-
-class Listed(NamedTuple):
-    """A run in the list: how it is doing, what people wrote about it, and where it trains."""
-
-    status: RunStatus
-    notes: RunNotes
-    device: str
-
-    def as_json(self) -> dict[str, Any]:
-        """The status with the return as its only metric, and the notes."""
-        from ..shared.runs.status import json_value
-
-        of_run = {"return": json_value(self.status.metrics.get(RETURN)), "device": self.device}
-        return self.status.as_json(metrics=False) | of_run | self.notes.as_json()
 
 
 @click.command("runs")
@@ -97,77 +78,76 @@ def command(
             raise UsageError(f"--{option} needs --group-by, as in `operant runs --group-by name`")
     if of_groups["at"] and hosts:
         raise UsageError("--at reads the rows of this machine's runs: it excludes --host")
-    from ..shared.runs.find_runs import list_runs, no_runs_text
-    from ..shared.runs.status import status_in_list
-    from .helpers.output import print_json, print_line, warn
-    from .helpers.status_lines import device_of
-    from .helpers.tables import print_table
+    from ..shared.runs.find_runs import no_runs_text
+    from .helpers.output import print_line, warn
 
-    if group_by or hosts or words or sort:
-        rows, troubles = _rows(checked_hosts(hosts), archived, words)
-        if not rows and not as_json:
-            none = "no run is archived" if archived else no_runs_text()
-            print_line("no run fits the filter" if words else none)
-        elif group_by:
-            _print_groups(rows, as_json, group_by, sort, **of_groups)
+    rows, troubles = _rows(checked_hosts(hosts))
+    kept = _filtered(rows, words) if words else [r for r in rows if r.notes.is_archived == archived]
+    if kept or as_json:
+        if group_by:
+            _print_groups(kept, as_json, group_by, sort, **of_groups)
         else:
-            _print_rows(rows, as_json, sort)
-        for trouble in troubles:
-            warn(trouble)
-        return 1 if troubles else 0
-    all_notes = {run: run.notes() for run in list_runs()}
-    listed = [
-        Listed(status_in_list(run), notes, device_of(run.manifest()))
-        for run, notes in all_notes.items()
-        if notes.is_archived == archived
-    ]
-    if as_json:
-        print_json([one.as_json() for one in listed])
-        return 0
-    if not listed:
-        left_out = f"all {len(all_notes)} runs are archived; `operant runs --archived` lists them"
-        none = "no run is archived" if archived else left_out
-        print_line(none if all_notes else no_runs_text())
-        return 0
-    print_table(columns_of(listed))
-    return 0
+            _print_rows(kept, as_json, sort, hosts)
+    elif words:
+        print_line("no run fits the filter")
+    elif archived:
+        print_line("no run is archived")
+    elif rows:
+        all_runs = f"all {len(rows)} runs are archived"
+        print_line(f"{all_runs}; `operant runs --archived` lists them")
+    else:
+        print_line(no_runs_text())
+    for trouble in troubles:
+        warn(trouble)
+    return 1 if troubles else 0
 
 
-def _rows(hosts: list[str], archived: bool, words: str | None) -> tuple[list[RunRow], list[str]]:
-    """The runs of this machine and of `hosts` that fit the filter, and an error's line for each
-    machine that does not answer. Raises UsageError if the filter is wrong.
+def _rows(hosts: list[str]) -> tuple[list[RunRow], list[str]]:
+    """The runs of this machine and of `hosts`, newest first, and an error's line for each machine
+    that does not answer.
     """
-    from ..monitor.remote.listing import list_machines
+    from ..monitor.remote.remote_list import list_machines
+
+    listed, troubles = list_machines(hosts)
+    return [row for row in listed if row.status], troubles
+
+
+def _filtered(rows: list[RunRow], words: str) -> list[RunRow]:
+    """The rows that fit a filter. Raises UsageError if the filter is wrong."""
     from ..monitor.runs.list.filter_terms import FilterError, parse_filter
     from ..monitor.runs.list.run_filter import filtered
 
-    listed, troubles = list_machines(hosts)
-    rows = [row for row in listed if row.status]
-    if not words:
-        return [row for row in rows if row.notes.is_archived == archived], troubles
     try:
-        return filtered(rows, parse_filter(words)), troubles
+        return filtered(rows, parse_filter(words))
     except FilterError as error:
         raise UsageError(f"--filter {words}: {error}") from None
 
 
-def _print_rows(rows: list[RunRow], as_json: bool, sort: str | None) -> None:
-    """Print the runs of this machine and of others, with what they are sorted by."""
-    from ..monitor.runs.list.run_order import named_order, ordered, shown_value, value_text
+def _print_rows(rows: list[RunRow], as_json: bool, sort: str | None, hosts: Sequence[str]) -> None:
+    """Print runs in the columns of the monitor's list."""
+    from ..monitor.charts.charted_metrics import main_heading, main_metric
+    from ..monitor.panels.run_table import run_columns
+    from ..monitor.runs.list.run_order import named_order, ordered
     from ..monitor.runs.list.run_values import known_names
-    from .helpers.output import print_json
-    from .helpers.tables import Column, print_table
+    from .helpers.output import print_json, print_table
 
     order = named_order(sort, known_names(rows)) if sort and rows else "newest"
     rows = ordered(rows, order, False)
-    listed = [(row.host, Listed(row.status, row.notes, row.device)) for row in rows if row.status]
     if as_json:
-        print_json([one.as_json() | {"machine": host or None} for host, one in listed])
+        print_json([_as_json(row) for row in rows])
     else:
-        named = [one._replace(notes=_named(host, one.notes)) for host, one in listed]
-        columns, value = columns_of(named), shown_value(order)
-        values = [value_text(row, order) for row in rows if row.status] if value else []
-        print_table([columns[0], Column(value, values, ">"), *columns[1:]])
+        main = main_heading(main_metric(row.status.metrics) for row in rows if row.status)
+        print_table(run_columns(order, hosts, main), rows)
+
+
+def _as_json(row: RunRow) -> dict[str, Any]:
+    """The status with the return as its only metric, the notes, and where it trains."""
+    from ..shared.runs.status import json_value
+
+    assert row.status
+    value = json_value(row.status.metrics.get(RETURN))
+    about = {"return": value, "device": row.device, "machine": row.host or None}
+    return row.status.as_json(metrics=False) | about | row.notes.as_json()
 
 
 def _print_groups(
@@ -185,8 +165,7 @@ def _print_groups(
     from ..monitor.runs.list.run_values import known_names
     from .helpers.group_table import group_columns, group_statistics
     from .helpers.numbers import parse_env_steps
-    from .helpers.output import print_json, warn
-    from .helpers.tables import print_table
+    from .helpers.output import print_json, print_table, warn
 
     env_steps = parse_env_steps("--at", at) if at else None
     found = group_statistics(rows, group_by, metric, baseline, env_steps) if rows else []
@@ -197,58 +176,6 @@ def _print_groups(
     if as_json:
         print_json([one.as_json() for one in found])
     else:
-        print_table(group_columns(found))
+        print_table(group_columns(found), found)
     if num_behind:
         warn(f"{counted(num_behind, 'run')} left out: not yet at env step {at}")
-
-
-def _named(host: str, notes: RunNotes) -> RunNotes:
-    """With a name that other commands take as well, where people gave one."""
-    return replace(notes, name=f"{host}:{notes.name}") if host and notes.name else notes
-
-
-def columns_of(listed: Sequence[Listed]) -> list[Column]:
-    """Those of the monitor's list, and what there is to say about a run."""
-    from ..monitor.charts.charted_metrics import main_heading, main_metric
-    from ..monitor.render.formatting import (
-        UNKNOWN,
-        format_age,
-        format_count,
-        format_percent,
-        format_rate,
-        format_written,
-    )
-    from ..monitor.runs.reading.conditions import condition_of
-    from .helpers.status_lines import notes_in_words
-    from .helpers.tables import Column
-
-    statuses = [one.status for one in listed]
-    conditions = [condition_of(status) for status in statuses]
-    about = [
-        "; ".join(filter(None, (condition.progress or condition.notice, notes_in_words(one.notes))))
-        for condition, one in zip(conditions, listed, strict=True)
-    ]
-    mains = [main_metric(status.metrics) for status in statuses]
-    heading = main_heading(mains)
-    values = [
-        format_written(status.metrics.get(main or RETURN))
-        for status, main in zip(statuses, mains, strict=True)
-    ]
-    steps = [format_count(status.env_steps) for status in statuses]
-    shares = [format_percent(status.progress_fraction) for status in statuses]
-    speeds = [format_rate(status.env_steps_per_s) for status in statuses]
-    names = [one.notes.name or one.status.run for one in listed]
-    return [
-        Column("run", names, least=20, differs_at_ends=True),
-        Column("state", [condition.word for condition in conditions]),
-        Column("age", [format_age(s.age_s) for s in statuses], ">", goes_at=3),
-        Column("steps", steps, ">", goes_at=4),
-        Column("progress", shares, ">", goes_at=2),
-        Column("speed", speeds, ">", goes_at=1),
-        Column(
-            RETURN if heading == "return" else heading, values, ">", least=max(6, *map(len, values))
-        ),
-        Column("of", mains if heading == "metric" else [], goes_at=3),
-        Column("device", [one.device or UNKNOWN for one in listed], goes_at=5),
-        Column("about", about, least=16, goes_at=6),
-    ]

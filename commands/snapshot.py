@@ -1,4 +1,4 @@
-"""`operant snapshot`: a picture of what the monitor shows."""
+"""`operant snapshot`: a picture of the monitor's screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`operant stop`: end a run in good order."""
+"""`operant stop`: stop a run after its iteration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 30.0
 LOOK_AGAIN_S = 0.05
-NAMED_WITHIN_S = 0.5  # a process that has taken the lock this moment says next who it is
+NAMED_WITHIN_S = 0.5  # within which a process that took the lock writes its id
 
 
 @click.command("stop")
@@ -49,8 +49,8 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
 
 
 def stop_run(chosen: Run, by: str = "by operant stop") -> None:
-    """Stop a run and return once it has stopped; its status says `by` whom. Raises OperantError if
-    it does not stop within `PATIENCE_S`, or cannot be signalled.
+    """Stop a run and wait until it has stopped; `by` is the reason in its status. Raises
+    OperantError if it does not stop within `PATIENCE_S`, or cannot be signalled.
     """
     from ..shared.page.requests import give_reason
     from ..shared.runs.status import holder_of
@@ -60,8 +60,8 @@ def stop_run(chosen: Run, by: str = "by operant stop") -> None:
 
 
 def stop_holder(find_holder: Callable[[], Holder | None], name: str) -> None:
-    """Have the process end that holds the lock of `name`, and return once nobody does. Raises
-    OperantError as `stop_run` does.
+    """Signal the process that holds the lock of `name`, and wait until the lock is free. Raises
+    OperantError on the conditions of `stop_run`.
     """
     signalled = set()
     began_s = time.monotonic()
@@ -72,7 +72,7 @@ def stop_holder(find_holder: Callable[[], Holder | None], name: str) -> None:
             continue
         if not holder.pid:
             raise OperantError(f"{name} runs where it cannot be signalled, as in a container")
-        if holder.pid not in signalled:  # the trainer and its launcher are seen in turn
+        if holder.pid not in signalled:  # first the launcher may hold the lock, then the trainer
             signalled.add(holder.pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(holder.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`operant trace`: where the time of an iteration goes."""
+"""`operant trace`: record the timeline of an iteration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
         newest = max((event.number for event in page.events()), default=0)
         send_request(chosen, "trace")
         while True:
-            is_over = holder_of(chosen) is None  # asked first: what it said last is then there
+            is_over = holder_of(chosen) is None  # before the events, so that none is missed
             names = [name for event in page.events(newest) for name in read_notice(event.text)]
             sizes = {path: path.stat().st_size for path in map(chosen.trace_folder.joinpath, names)}
             if sizes and as_json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -17,12 +18,13 @@ from .helpers.terminal import has_terminal, say_starting
 
 if TYPE_CHECKING:
     from ..trainer.distributed.place import Place
+    from .helpers.launching import Train
     from .ranks.launch import Launch
 
 
 class _TrainCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does, and if an unknown option is a setting, the error shows how to set it."""
+        """Parse as click does; if an unknown option is a setting, the error shows how to set it."""
         settings = [each for each in args if re.fullmatch(r"[\w.]+=.+", each)]
         try:
             return super().parse_args(ctx, args)
@@ -146,8 +148,9 @@ def command(
     from ..trainer.config.files import load_config
     from ..trainer.config.train_config import TrainConfig
     from ..trainer.experiment.plan import check_ranks
+    from ..trainer.running.process import Prepared
     from .helpers.began_elsewhere import told_where_it_began
-    from .helpers.launching import Prepared, detached_training, foreground_training, prepared_run
+    from .helpers.launching import detached_training, foreground_training, prepared_run
     from .ranks.launch import launch_of
 
     named = {"algorithm": algorithm, "device": device, "seed": seed}
@@ -174,8 +177,20 @@ def command(
     with told_where_it_began(run_here(resume, "train --resume")) if resume else nullcontext():
         if detach or (monitor and has_terminal()):
             return detached_training(prepare, monitor, as_json, launch)
-        exit_code = foreground_training(prepare, as_json, place, split, launch)
-    return ended_at_once(exit_code) if place or launch else exit_code
+        if not (place or launch):
+            return foreground_training(prepare, as_json)
+        return ended_at_once(foreground_training(prepare, as_json, by_ranks(place, split, launch)))
+
+
+def by_ranks(place: Place | None, split: str, launch: Launch | None) -> Train:
+    """Trains as rank 0: at the `place` where it was started, or with the ranks of `launch`."""
+    from ..trainer.running.process import FirstRank, run_training
+    from .ranks.launched import train_with_ranks
+
+    if launch:
+        return partial(train_with_ranks, launch)
+    assert place
+    return partial(run_training, ranks=FirstRank(place, split))
 
 
 def own_place(split: str, launch: Launch | None, is_foreground: bool) -> Place | None:

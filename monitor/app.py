@@ -17,12 +17,13 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from ..shared.errors import OperantError
 from ..shared.page.requests import give_reason, send_request
+from ..shared.runs.run_elsewhere import RunElsewhere
 from ..shared.runs.run_folder import Run
 from .charts.shown_run import assigned_looks
-from .remote.run_elsewhere import RunElsewhere
 from .render.ascii import needs_ascii
 from .render.palette import THEMES, Palette
 from .runs.list.comparison import MAX_RUNS
+from .runs.list.group_source import MEMBER_ROWS
 from .runs.list.runs_poller import RunsPoller
 from .runs.reading.run_poller import RunPoller
 from .runs.reading.run_source import Companion, RunSource
@@ -42,14 +43,12 @@ from .session.session import Session
 from .session.settings import REFRESH_S, Settings, settings_path
 from .session.terminal_driver import TerminalDriver
 from .widgets.drawing import Drawing
+from .widgets.list_table import ListTable
 from .widgets.pane import Pane
-from .widgets.row_list import RowList
-from .widgets.runs_table import RunsTable
 from .widgets.time_slider import TimeSlider
-from .widgets.trials_table import TrialsTable
 
 if TYPE_CHECKING:  # loaded once a monitor watches another machine: not before the first frame
-    from .remote.machines import Machines
+    from .remote.remote_list import Machines
 
 # Actions that move about, which nobody looks for in the palette, and the palette itself.
 _MOVES = {
@@ -146,13 +145,8 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         for name in THEMES:
             yield SystemCommand(f"theme: {name}", "colours", lambda name=name: self._wear(name))
 
-    def on_runs_table_opened(self, message: RunsTable.Opened) -> None:
-        self.push_screen(self._run_screen(message.run))
-
-    def on_trials_table_opened(self, message: TrialsTable.Opened) -> None:
-        """The first of a trial's runs, with the others on its charts."""
-        run, *others = message.runs
-        self.push_screen(self._run_screen(run, others))
+    def on_monitor_screen_run_opened(self, message: MonitorScreen.RunOpened) -> None:
+        self.push_screen(self._run_screen(message.run, message.others))
 
     def on_runs_screen_groups_opened(self, message: RunsScreen.GroupsOpened) -> None:
         self.push_screen(GroupScreen(message.groups, self._member_source))
@@ -168,7 +162,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         if self.is_readonly:
             return
         if isinstance(message.run, RunElsewhere):
-            host = message.run.remote.host
+            host = message.run.host
             self.notify(f"its trainer can be asked on {host} alone", timeout=3, markup=False)
             return
 
@@ -219,7 +213,7 @@ class MonitorApp(KeysInOrder, inherit_bindings=False):
         own = [b for b in screen.BINDINGS if self._is_allowed(b)]
         sections: list[Section] = [("everywhere", [*self.BINDINGS, *own])]
         for widget in screen.query(Drawing):
-            if isinstance(widget, Pane | RowList | TimeSlider):
+            if isinstance(widget, Pane | ListTable | TimeSlider):
                 sections.append((str(widget.id), _bindings_of(type(widget))))
         return sections
 
@@ -327,7 +321,7 @@ def watch(
     app = MonitorApp(
         run,
         run_source=run_source,
-        member_source=lambda member: RunPoller(member, reads_rows=False),
+        member_source=lambda member: RunPoller(member, max_rows=MEMBER_ROWS),
         runs_source=machines,
         settings_path=settings_path(),
         theme=theme,

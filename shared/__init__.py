@@ -1,9 +1,10 @@
-"""The memory between trainer and monitor: pages, runs and liveness. Never torch or textual.
+"""The memory between trainer and monitor: pages, runs and liveness. Imports neither torch nor
+textual.
 
-A page is laid out in `page/layout.py`, written by `page/writer.py`, read by `page/reader.py`; see
-docs/metrics-page.md. `runs/` is runs on disk, `console/` keeps what they print, `processes/` says
-who is alive, `rows/` keeps all rows, `episodes/` and `text/` are what their names say,
-`integrations/` training loops of others.
+`page/` is the metrics file (layout.py, writer.py, reader.py; see docs/metrics-page.md), `rows/` the
+rows on disk, `runs/` the run folders, `console/` what runs print, `processes/` locks and liveness,
+`episodes/` recorded episodes, `text/` names and numbers as text, `integrations/` the run of other
+libraries and training loops.
 """
 
 from __future__ import annotations
@@ -11,65 +12,34 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from .errors import (
-        CheckpointError,
-        ConfigError,
-        NoPageError,
-        NoRoomError,
-        OperantError,
-        PageError,
-        RunFolderError,
-        RunNotFoundError,
-        UsageError,
-    )
-    from .page.events import Event
-    from .page.history import History, Series
-    from .page.reader import MetricsReader, Snapshot
-    from .page.schema import Metric
-    from .page.writer import MetricsWriter
-    from .runs.outcome import Outcome
+from .errors import CheckpointError as CheckpointError
+from .errors import ConfigError as ConfigError
+from .errors import NoPageError as NoPageError
+from .errors import OperantError as OperantError
+from .errors import PageError as PageError
+from .errors import RunFolderError as RunFolderError
+from .errors import RunNotFoundError as RunNotFoundError
+from .errors import UsageError as UsageError
 
-# Where each public name lives. They are imported at their first use: `operant --help` needs none.
+if TYPE_CHECKING:
+    from .page.events import Event as Event
+    from .page.reader import MetricsReader as MetricsReader
+    from .page.reader import Snapshot as Snapshot
+    from .page.schema import Metric as Metric
+    from .page.writer import MetricsWriter as MetricsWriter
+    from .rows.history import History as History
+    from .runs.outcome import Outcome as Outcome
+
+# The modules of names that are imported at their first use: `operant --help` needs no numpy.
 _HOMES = {
-    "CheckpointError": "errors",
-    "ConfigError": "errors",
     "Event": "page.events",
-    "History": "page.history",
+    "History": "rows.history",
     "Metric": "page.schema",
     "MetricsReader": "page.reader",
     "MetricsWriter": "page.writer",
-    "NoPageError": "errors",
-    "NoRoomError": "errors",
-    "OperantError": "errors",
     "Outcome": "runs.outcome",
-    "PageError": "errors",
-    "RunFolderError": "errors",
-    "RunNotFoundError": "errors",
-    "Series": "page.history",
     "Snapshot": "page.reader",
-    "UsageError": "errors",
 }
-
-__all__ = [
-    "CheckpointError",
-    "ConfigError",
-    "Event",
-    "History",
-    "Metric",
-    "MetricsReader",
-    "MetricsWriter",
-    "NoPageError",
-    "NoRoomError",
-    "OperantError",
-    "Outcome",
-    "PageError",
-    "RunFolderError",
-    "RunNotFoundError",
-    "Series",
-    "Snapshot",
-    "UsageError",
-]
 
 
 def __getattr__(name: str) -> Any:

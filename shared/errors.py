@@ -1,4 +1,4 @@
-"""Errors whose text is one line for the user: what, which value, what is allowed."""
+"""Errors with a text of one line for the user: the key, the value, the rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .text.plain_values import described
 
 
 class OperantError(Exception):
-    """Something failed; the command line prints the text and exits with `exit_code`."""
+    """The base of all errors; the command line prints the text and exits with `exit_code`."""
 
     exit_code = 1
 
@@ -20,18 +20,18 @@ class OperantError(Exception):
 
 
 class UsageError(OperantError):
-    """What the user gave is wrong: an argument, a file, a folder."""
+    """An argument, a file or a folder of the user is not valid."""
 
     exit_code = 2
 
 
 class ConfigError(UsageError):
-    """A configuration does not hold: the text names the key, the value and the rule."""
+    """A configuration is not valid: the text names the key, the value and the rule."""
 
 
 class NotHereError(ConfigError):
-    """A file, folder or module that a configuration names is not there, seen from this folder; the
-    `module`, if it is one.
+    """A file, folder or `module` that a configuration names does not exist, seen from the working
+    folder.
     """
 
     def __init__(self, text: str, module: str = "") -> None:
@@ -40,15 +40,15 @@ class NotHereError(ConfigError):
 
 
 class RunNotFoundError(UsageError):
-    """No run, or more than one, goes by what the user gave."""
+    """No run, or more than one, has the name that the user gave."""
 
 
 class SweepNotFoundError(UsageError):
-    """No sweep, or more than one, goes by what the user gave."""
+    """No sweep, or more than one, has the name that the user gave."""
 
 
 class RunFolderError(UsageError):
-    """A run folder cannot be made or written."""
+    """A run folder cannot be created, read or written."""
 
 
 class CheckpointError(UsageError):
@@ -64,7 +64,7 @@ class NoPageError(PageError):
 
 
 class NoRoomError(PageError):
-    """A page cannot be made; the text says how much room it needs and how much there is."""
+    """A page cannot be created; the text says how much room it needs and how much there is."""
 
 
 class RowFileError(PageError):
@@ -72,7 +72,7 @@ class RowFileError(PageError):
 
 
 def check_argument(name: str, given: object, types: type | tuple[type, ...], expected: str) -> None:
-    """Raises UsageError unless the argument `name` is of one of these types. True and False are no
+    """Raises UsageError unless the argument `name` is of one of `types`. True and False are not
     numbers.
     """
     is_bool = isinstance(given, bool)
@@ -100,8 +100,8 @@ class TracebackOption:
 
 
 def explained(error: OperantError) -> tuple[str, str]:
-    """The traceback of the error of a user's own code that caused this one, if --traceback asks for
-    it; and the text of this one, which names that option otherwise.
+    """A traceback, empty without --traceback, and the text of an error. The traceback is that of an
+    error in the user's code that caused this one; without the option the text names it.
     """
     cause, text = error.__cause__, text_of(error)
     if cause is None or isinstance(cause, OperantError) or TracebackOption.is_given is None:
@@ -112,8 +112,8 @@ def explained(error: OperantError) -> tuple[str, str]:
 
 
 def nearest(word: str, known: Iterable[str], most: int = 1) -> str:
-    """`; did you mean 'a' or 'b'?` with at most so many known words that are near; nothing where
-    none is: the end of an error's text.
+    """`; did you mean 'a' or 'b'?`, to append to an error, with up to `most` similar known words;
+    empty if there are none.
     """
     matches = [f"'{match}'" for match in difflib.get_close_matches(word, list(known), n=most)]
     *others, last = matches or [""]

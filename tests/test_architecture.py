@@ -35,7 +35,7 @@ FRAMEWORKS = {
 }
 KEEP_FOREIGN_LOGS = ("monitor/imports/", "commands/capture.py")
 # They check what comes from other machines; imported once a monitor watches one.
-CHECK_MESSAGES = {"monitor/remote/messages.py", "monitor/remote/row_messages.py"}
+CHECK_MESSAGES = {"monitor/remote/mirror.py", "monitor/remote/mirrored_rows.py"}
 FORBIDDEN = {
     "shared": {"torch", "textual", "numba", "pydantic"},
     "trainer": {"textual"},
@@ -66,7 +66,7 @@ def imported_modules(path: Path) -> Iterator[str]:
 
 CIRCLES_OF_TYPES = (
     {"operant.trainer.policies.draws", "operant.trainer.policies.draws_on_gpu"},
-    {"operant.trainer.running.callbacks", "operant.trainer.running.telemetry"},
+    {"operant.trainer.running.callbacks", "operant.trainer.running.saving"},
 )
 
 

@@ -87,9 +87,9 @@ def with_original(table: str, piece: Piece, given: dict[str, Any]) -> None:
 
 def with_operant(table: str, piece: Piece, given: dict[str, Any]) -> None:
     import operant
-    from operant.shared.runs import session
+    from operant.shared.runs import recorder_process
 
-    session.start_recorder = lambda *_: None  # a process a piece would be slow
+    recorder_process.start_recorder = lambda *_: None  # a process a piece would be slow
     if table == "tensorboard":
         given["SummaryWriter"] = operant.SummaryWriter
         if not piece.begins:

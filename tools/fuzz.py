@@ -27,23 +27,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from operant.shared import Metric, MetricsReader, MetricsWriter, PageError
-from operant.shared.page.header import Header
 from operant.shared.page.layout import (
     HEADER_CRC_OFFSET,
-    HISTORY_FOLD,
-    READY,
-    READY_OFFSET,
     RECORD_CRC_OFFSET,
     RECORD_CRC_START,
-    RECORD_HEAD,
-    SCHEMA_COUNT_OFFSET,
-    SCHEMA_HEAD_BYTES,
-    SCHEMA_ROW_ROOM_OFFSET,
+    ROWS_HEAD_BYTES,
     SECTION,
     SECTION_TABLE_OFFSET,
-    VALUES_OFFSET,
-    make_layout,
 )
+from operant.shared.rows.curves import Curves
 
 ALLOCATION_LIMIT_BYTES = 64 << 20
 PROCESSOR_LIMIT_S = 1.0
@@ -104,10 +96,13 @@ def hurt_header(page: bytearray, random: random.Random) -> None:
 
 
 def hurt_record(page: bytearray, random: random.Random) -> None:
-    """Head fields of one slot or history row, whose CRC then holds again."""
-    records = [part for part in sections_of(page) if part[0][:4] in (b"SNAP", b"HIST")]
-    _, offset, _, record_bytes, num_records = random.choice(records)
-    start = offset + record_bytes * random.randrange(min(num_records, 300))
+    """Head fields of a slot or of the first row of the ring, whose CRC then holds again."""
+    records = {part[0].rstrip(b"\0"): part for part in sections_of(page)}
+    _, offset, _, record_bytes, num_records = records[b"SNAPSHOT"]
+    start = offset + record_bytes * random.randrange(num_records)
+    if random.random() < 0.5:
+        start = records[b"ROWS"][1] + ROWS_HEAD_BYTES
+        record_bytes = struct.unpack_from("<Q", page, start)[0] % 4096
     for _ in range(random.randint(1, 3)):
         place, form = random.choice([(0, "<Q"), (12, "<I"), (16, "<Q"), (24, "<Q"), (40, "<Q")])
         numbers = HURTFUL_LONG if form == "<Q" else HURTFUL
@@ -171,44 +166,14 @@ MUTATIONS: tuple[Mutate, ...] = (
 
 
 def make_full_page(path: Path, num_metrics: int) -> None:
-    """A page at `path` whose every level is full of whole rows; its values are zeros, and most of
-    the file a hole.
-    """
-    layout = make_layout(num_metrics)
-    header = Header("run", 1, 0, bytes(16), "", 0, 0, 1.0, layout)
-    row_room = max(num_metrics, layout.first_row_room)
-    levels = layout.history_levels(row_room)
-    newest = levels[-1].num_records * HISTORY_FOLD ** (len(levels) - 1)
-    with path.open("wb") as file:
-        file.truncate(layout.page_bytes)
-        file.write(header.encode())
-        for section, span in [
-            (layout["SNAPSHOT"], 1),
-            *((level, HISTORY_FOLD**k) for k, level in enumerate(levels)),
-        ]:
-            num_values = (section.record_bytes - VALUES_OFFSET) // 8
-            for number in range(newest // span, newest // span - section.num_records, -1):
-                record = bytearray(VALUES_OFFSET + 8 * num_values)
-                RECORD_HEAD.pack_into(
-                    record, 0, number, 0, num_metrics, number * span, 0, number, 0, 0, 0
-                )
-                crc = zlib.crc32(record[RECORD_CRC_START:])
-                struct.pack_into("<I", record, RECORD_CRC_OFFSET, crc)
-                place = (number - 1) % section.num_records
-                if section is layout["SNAPSHOT"]:
-                    place = number % 2
-                file.seek(section.offset + place * section.record_bytes)
-                file.write(record[:VALUES_OFFSET])
-        schema = layout["SCHEMA"]
-        file.seek(schema.offset)
-        head = bytearray(SCHEMA_HEAD_BYTES)
-        struct.pack_into("<Q", head, SCHEMA_COUNT_OFFSET, num_metrics)
-        struct.pack_into("<Q", head, SCHEMA_ROW_ROOM_OFFSET, row_room)
-        file.write(head)
-        for i in range(num_metrics):
-            file.write(Metric(f"m/{i}").encode())
-        file.seek(READY_OFFSET)
-        file.write(READY.to_bytes(8, "little"))
+    """A page at `path` whose ring is full of the rows that take most memory: of one metric each."""
+    metrics = [Metric(f"m/{i}") for i in range(num_metrics)]
+    writer = MetricsWriter.create(
+        path, "run", metrics, publish_interval_s=1, max_metrics=num_metrics
+    )
+    for number in range(writer.header.layout["ROWS"].size_bytes // 80):
+        writer.publish({metrics[number % num_metrics].name: 1.0}, number, number)
+    writer.leave()
 
 
 def read_all(path: Path) -> None:
@@ -218,7 +183,7 @@ def read_all(path: Path) -> None:
         for _ in range(2):
             snapshot = reader.read()
             schema = reader.schema()
-            history = reader.history()
+            history = Curves(None, reader).history()
             for metric in schema[:3]:
                 history.series(metric.name)
             reader.events()
@@ -227,6 +192,9 @@ def read_all(path: Path) -> None:
             reader.rows()
             if snapshot:
                 reader.age_s(snapshot)
+                reader.gaps_s(snapshot, 16)
+                reader.env_steps_per_s(snapshot)
+                reader.average_env_steps_per_s(snapshot)
     finally:
         reader.detach()
 

@@ -40,9 +40,9 @@ FAULTS = (
     Fault("trainer/returns/distributional.py", "(errors < 0)", "(errors > 0)", TRAINER + "returns/test_distributional.py"),
     Fault("trainer/returns/losses.py", "values.min(0, keepdim=True)", "values.max(0, keepdim=True)", TRAINER + "returns " + TRAINER + "algorithms/test_off_policy.py"),
     Fault("trainer/returns/td.py", "values.amin(0) - alpha * log_probs", "values.amin(0) + alpha * log_probs", TRAINER + "returns/test_td.py"),
-    Fault("trainer/algorithms/ppo_loss.py", "torch.minimum(ratios *", "torch.maximum(ratios *", TRAINER + "algorithms/test_ppo.py"),
-    Fault("trainer/algorithms/ppo_loss.py", "(ratios - 1) - log_ratios", "(ratios - 1) + log_ratios", TRAINER + "algorithms/test_ppo.py"),
-    Fault("trainer/algorithms/ppo_loss.py", "-objective.sum(), 0.5", "-objective.sum(), 1.0", TRAINER + "algorithms/test_ppo.py"),
+    Fault("trainer/algorithms/ppo.py", "torch.minimum(ratios *", "torch.maximum(ratios *", TRAINER + "algorithms/test_ppo.py"),
+    Fault("trainer/algorithms/ppo.py", "(ratios - 1) - log_ratios", "(ratios - 1) + log_ratios", TRAINER + "algorithms/test_ppo.py"),
+    Fault("trainer/algorithms/ppo.py", "-objective.sum(), 0.5", "-objective.sum(), 1.0", TRAINER + "algorithms/test_ppo.py"),
     # Compiled PPO against its twin in PyTorch.
     Fault("trainer/algorithms/compiled_ppo/gradients.py", "error = value - samples.returns[sample]", "error = samples.returns[sample] - value", TRAINER + "algorithms/compiled_ppo/test_learning.py::test_an_update_is_pytorchs"),
     Fault("trainer/policies/compiled/heads/categorical.py", "(chosen - probability)", "(probability - chosen)", TRAINER + "algorithms/compiled_ppo/test_learning.py::test_an_update_is_pytorchs"),
@@ -61,7 +61,7 @@ FAULTS = (
     Fault("trainer/algorithms/value_based.py", "(batch.weights / len(batch))", "(1.0 / batch.weights / len(batch))", TRAINER + "algorithms/test_off_policy.py::test_samples_count_in_the_gradient_by_their_weights"),
     Fault("trainer/algorithms/optimizer.py", "(max_norm / (norm + 1e-8)).clamp(max=1.0)", "(max_norm / (norm + 1e-8)).clamp(min=1.0)", TRAINER + "algorithms/test_optimizer.py"),
     # Policies: masks, normalisers, distributions.
-    Fault("trainer/policies/masks.py", "obs[..., -mask_size:] == 0, ILLEGAL", "obs[..., -mask_size:] != 0, ILLEGAL", TRAINER + "algorithms/test_masked_targets.py"),
+    Fault("trainer/policies/policy.py", "obs[..., -mask_size:] == 0, ILLEGAL", "obs[..., -mask_size:] != 0, ILLEGAL", TRAINER + "algorithms/test_masked_targets.py"),
     Fault("trainer/policies/normalizers.py", "delta**2 * count * count_2 / total", "delta**2 * count_2 / total", TRAINER + "policies/test_normalizers.py"),
     Fault("trainer/policies/normalizers.py", "running.masked_fill_(done, 0.0)", "running.masked_fill_(~done, 0.0)", TRAINER + "policies/test_normalizers.py"),
     Fault("trainer/policies/distributions/categorical.py", "entropy = -(log_probs.exp()", "entropy = (log_probs.exp()", TRAINER + "policies/distributions"),
@@ -77,9 +77,11 @@ FAULTS = (
     Fault("shared/page/row_ring.py", "if is_filler or at < begin_now:", "if is_filler:", SHARED + "page/test_row_ring.py"),
     Fault("shared/page/row_ring.py", "            if not is_whole(record):\n                reached = at\n                break\n", "", SHARED + "page/test_row_ring.py"),
     # Rows on disk and the recorder.
-    Fault("shared/rows/row_file.py", "part = decoded(data).part(slice(last_row + 1 - first_row))", "part = decoded(data).part(slice(last_row - first_row))", SHARED + "rows/test_row_file.py"),
+    Fault("shared/rows/row_file.py", ".part(slice(num_rows + 1 - cut[0]))", ".part(slice(num_rows - cut[0]))", SHARED + "rows/test_row_file.py"),
     Fault("shared/rows/row_file.py", "self._note(\"last_publish\", min(publish, self.last_publish))\n            self._note(\"kept", "self._note(\"last_publish\", self.last_publish)\n            self._note(\"kept", SHARED + "rows/test_row_file.py"),
-    Fault("shared/rows/row_file.py", "first_row = num_rows - len(rows) + 1", "first_row = num_rows - len(rows)", SHARED + "rows/test_row_file.py"),
+    Fault("shared/rows/row_file.py", "FOLD * counts[level + 1] + 1, count", "FOLD * counts[level + 1], count", SHARED + "rows/test_row_file.py"),
+    Fault("shared/rows/levels.py", "np.where(is_finite, highs, -np.inf)", "np.where(is_finite, means, -np.inf)", SHARED + "rows/test_levels.py"),
+    Fault("shared/rows/curves.py", "last_row > self._num_rows, self", "False, self", "tests/monitor/runs/reading/test_closer_look.py"),
     Fault("monitor/recorder/every_row.py", "if publish_of(record) > last]", "if publish_of(record) >= last]", MONITOR + "recorder/test_every_row.py"),
     Fault("monitor/recorder/every_row.py", "- last - len(records) + file.count", "- len(records) + file.count", MONITOR + "recorder/test_every_row.py"),
     # Locks and states.

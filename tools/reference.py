@@ -22,9 +22,8 @@ from operant.monitor.screens.sweep_screen import SweepScreen
 from operant.monitor.session.keys import key_rows
 from operant.monitor.widgets.arranging import Arranging
 from operant.monitor.widgets.chart_grid import ChartGrid
-from operant.monitor.widgets.config_panel import ConfigPanel
 from operant.monitor.widgets.console_panel import ConsolePanel
-from operant.monitor.widgets.groups_table import GroupsTable
+from operant.monitor.widgets.list_table import ListTable
 from operant.monitor.widgets.media_panel import MediaPanel
 from operant.monitor.widgets.pane import Pane
 from operant.monitor.widgets.runs_table import RunsTable
@@ -109,15 +108,13 @@ KEYS_OF = {
     "Everywhere": (MonitorApp,),
     "A run": (RunScreen, Pane),
     "Charts": (ChartGrid, Arranging),
-    "Events": (ScrollingPane,),
+    "Events, console and configuration": (ScrollingPane,),
     "Console": (ConsolePanel,),
-    "Configuration": (ConfigPanel,),
     "Media": (MediaPanel,),
     "Replay": (TimeSlider,),
-    "The list of runs": (RunsTable, RunsScreen),
-    "The list of groups": (GroupsTable,),
+    "The lists of runs and groups": (ListTable, RunsTable, RunsScreen),
     "A group": (GroupScreen,),
-    "A sweep": (SweepScreen, TrialsTable),
+    "A sweep": (ListTable, SweepScreen, TrialsTable),
 }
 
 

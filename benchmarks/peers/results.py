@@ -1,4 +1,4 @@
-"""What every side of `cart_pole.py` says of itself; the standard library alone, for any Python."""
+"""The results that a side of `cart_pole.py` prints, with the standard library alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures sides in turn, so that what a machine does over time hits all of them."""
+"""Measures sides alternately, so that changes of the machine over time hit all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 @dataclass
 class Sample:
-    """One measurement; `phases` are parts of its seconds, by name."""
+    """One measurement; `phases` are named parts of its seconds."""
 
     env_steps: int
     seconds: float
@@ -23,19 +23,19 @@ class Sample:
 
 
 class Side(Protocol):
-    """One of those that are compared."""
+    """A program or configuration that is compared with others."""
 
     name: str
 
     def prepare(self) -> None:
-        """Everything that is done once: compilation, graphs, warming up."""
+        """Do all one-time work: compilation, graphs, warming up."""
 
     def measure(self, seconds: float) -> Sample:
-        """Work for about so long."""
+        """Work for about `seconds`."""
 
 
 def alternate(sides: Sequence[Side], repeats: int, seconds: float) -> list[dict[str, Any]]:
-    """Measure every side `repeats` times in turn; returns a result for each, as JSON."""
+    """Measure every side `repeats` times in turn; returns a result for every side, as JSON."""
     startup_s = {}
     for side in sides:
         start = time.perf_counter()
@@ -80,7 +80,7 @@ def summary(values: Sequence[float]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """Where and when something was measured."""
+    """The machine and the date of a measurement."""
     import torch  # here: the benchmarks of the monitor measure a process without it
 
     return {

@@ -39,7 +39,7 @@ def random_actions(spec: EnvSpec, steps: int, num_envs: int) -> np.ndarray[Any, 
 
 
 def own_sides(bench: str, config: TrainConfig, device: torch.device) -> list[Side]:
-    """What is measured of operant itself by `operant bench` `env`, `rollout` or `train`."""
+    """The sides that `operant bench` `env`, `rollout` or `train` measures."""
     if bench == "rollout":
         return [Rollouts(config, device)]
     if bench == "train":
@@ -50,7 +50,7 @@ def own_sides(bench: str, config: TrainConfig, device: torch.device) -> list[Sid
 
 
 class ProcessorEnvs:
-    """Steps, with observations, resets and flags written, on all cores."""
+    """Steps environments on all cores, observations, resets and flags included."""
 
     name = "operant"
 
@@ -81,8 +81,8 @@ class ProcessorEnvs:
 
 
 class CudaEnvs:
-    """Steps on a GPU, actions there as well: `at_once` of them in each launch, or one by one,
-    replayed as one graph. Runs on the processor, slowly, to be tested.
+    """Steps environments on a GPU, where the actions lie too: many steps in each launch if
+    `at_once`, else one by one, replayed as one graph. Tests run it slowly on the processor.
     """
 
     def __init__(self, env: str, num_envs: int, device: torch.device, at_once: bool) -> None:
@@ -133,14 +133,14 @@ class CudaEnvs:
 
 
 class Rollouts:
-    """Collecting rollouts with the configuration's policy."""
+    """Collects rollouts with the configuration's policy."""
 
     name = "operant"
 
     def __init__(
         self, config: TrainConfig, device: torch.device, on_cuda: bool | None = None
     ) -> None:
-        """`on_cuda` measures what a GPU would run also where there is none."""
+        """`on_cuda` measures the code of a GPU, also on the processor."""
         self._config, self._device = config, device
         self._on_cuda = device.type == "cuda" if on_cuda is None else on_cuda
 
@@ -159,7 +159,7 @@ class Rollouts:
 
 
 def rollout_maker(config: TrainConfig, device: torch.device, on_cuda: bool) -> Callable[[], None]:
-    """What collects one rollout."""
+    """A function that collects one rollout."""
     if not on_cuda:
         experiment = processor_experiment(config)
         return lambda: [experiment.collect()].clear()
@@ -174,12 +174,12 @@ def rollout_maker(config: TrainConfig, device: torch.device, on_cuda: bool) -> C
 
 
 class Training:
-    """Whole iterations: collecting, advantages, epochs of minibatches, optimizer."""
+    """Trains: collecting, advantages, epochs of minibatches, optimizer."""
 
     name = "operant"
 
     def __init__(self, config: TrainConfig, device: torch.device) -> None:
-        # Schedules shall not reach their ends while this is measured.
+        # Schedules must not end while this is measured.
         self._config = config.model_copy(update={"total_env_steps": 10**15})
         self._device = device
 
@@ -208,15 +208,15 @@ class Training:
 
 
 def warm_up(experiment: Experiment, iterations: int) -> None:
-    """So many iterations that learn, and those in which the number of threads is chosen, which are
-    no measure.
+    """Run `iterations` that learn, and those in which the number of threads is chosen, which would
+    distort a measurement.
     """
     start = time.perf_counter()
     while iterations > 0 or not is_settled(experiment):
         for values in experiment.iterate(Stopwatch(), wait=True):
             iterations -= "optimizer/learning_rate" in values
         if time.perf_counter() - start > MOST_SETTLING_S:
-            return  # as from replay that is long in filling
+            return  # such as while a large replay fills
 
 
 def is_settled(experiment: Experiment) -> bool:
@@ -225,7 +225,7 @@ def is_settled(experiment: Experiment) -> bool:
 
 
 def on_side_stream(device: torch.device) -> Callable[[], Any]:
-    """Makes contexts in which work goes to one stream that can be captured."""
+    """A function that makes contexts in which work goes to one stream that can be captured."""
     if device.type != "cuda":
         return contextlib.nullcontext
     make_stream: Any = torch.cuda.Stream

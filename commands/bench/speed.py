@@ -1,4 +1,4 @@
-"""`operant bench env|rollout|train`: how fast it is on this machine."""
+"""`operant bench env|rollout|train`: measure the speed on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..helpers.numbers import NumberRange
 
 
 def options(function: Callable[..., int]) -> Callable[..., int]:
-    """Those that all measurements have."""
+    """The arguments and options of all measurements."""
     for option in reversed(
         (
             click.argument("config", required=False, metavar="[CONFIG]",
@@ -35,21 +35,29 @@ def options(function: Callable[..., int]) -> Callable[..., int]:
     return function
 
 
-@click.command("env")
+@click.group("bench")
+def command() -> None:
+    """Measure the speed on this machine: environments, rollouts or training, a few seconds each.
+
+    One-time costs, above all compilation, are reported separately.
+    """
+
+
+@command.command("env")
 @options
 def bench_env(**given: Any) -> int:
     """Measure raw environment steps: physics, observations, resets and flags."""
     return run("env", **given)
 
 
-@click.command("rollout")
+@command.command("rollout")
 @options
 def bench_rollout(**given: Any) -> int:
     """Measure rollouts: environments and the policy that acts in them."""
     return run("rollout", **given)
 
 
-@click.command("train")
+@command.command("train")
 @options
 def bench_train(**given: Any) -> int:
     """Measure training from end to end."""
@@ -99,7 +107,7 @@ def run(
 
 
 def print_table(answer: dict[str, Any]) -> None:
-    """Medians with their spread, what was done once, and where the time went."""
+    """Print medians with their spread, start-up times and the shares of the phases."""
     from ...monitor.render.formatting import format_percent, format_rate
     from ..helpers.output import print_line
 

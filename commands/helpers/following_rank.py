@@ -22,9 +22,9 @@ def following_rank(place: Place, config: TrainConfig | None, split: str) -> int:
     from ...trainer.running.following import follow
     from ...trainer.running.signals import stop_requests
 
-    with stop_requests(says=False) as received:
+    with stop_requests(says=False) as requests:
         try:
-            follow(place, config, split, lambda: bool(received))
+            follow(place, config, split, requests)
         except OperantError as error:
             print(f"operant: rank {place.rank}: {one_line(str(error))}", file=sys.stderr)
             return error.exit_code
@@ -33,7 +33,7 @@ def following_rank(place: Place, config: TrainConfig | None, split: str) -> int:
 
             print(harmless_lines(traceback.format_exc().rstrip()), file=sys.stderr)
             return 1
-    return 128 + received[0] if received else 0
+    return 128 + requests[0] if requests.stop else 0
 
 
 def ended_at_once(exit_code: int) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...monitor.render.formatting import UNKNOWN, format_count, format_relative, format_value
+from ...monitor.panels.group_table import env_steps_range, env_steps_text
+from ...monitor.render.columns import Column
+from ...monitor.render.formatting import UNKNOWN, format_relative, format_value
 from ...monitor.runs.list.group_statistics import (
     SPREAD_WORDS,
     SPREADS,
@@ -23,7 +26,6 @@ from ...monitor.runs.list.runs_poller import RunRow
 from ...shared.errors import PageError, UsageError, nearest
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import json_value
-from .tables import Column
 
 
 class GroupStatistics(NamedTuple):
@@ -38,20 +40,13 @@ class GroupStatistics(NamedTuple):
     def mean(self) -> float | None:
         return self.middles["range"].value if self.middles else None
 
-    @property
-    def steps(self) -> tuple[int, int] | None:
-        """The fewest and the most env steps of its runs."""
-        statuses = [row.status for row in self.group.rows if row.status]
-        steps = [status.env_steps for status in statuses if status.env_steps is not None]
-        return (min(steps), max(steps)) if steps else None
-
     def as_json(self) -> dict[str, Any]:
         fields: dict[str, Any] = {
             "group": self.group.label,
             "runs": [row.run.id for row in self.group.rows],
             "metric": self.metric,
             "num_values": self.middles["range"].num_runs if self.middles else 0,
-            "env_steps": self.steps,
+            "env_steps": env_steps_range(self.group),
         }
         if self.middles:
             quartiles, ends, error, iqm = (self.middles[spread] for spread in SPREADS)
@@ -120,43 +115,41 @@ def group_statistics(
     return found
 
 
-def group_columns(found: Sequence[GroupStatistics]) -> list[Column]:
-    names = [one.metric for one in found]
-    is_one = len(set(names)) == 1
-    heading = names[0] if is_one else "mean"
+def group_columns(found: Sequence[GroupStatistics]) -> list[Column[GroupStatistics]]:
+    """The columns of a table of statistics."""
+    names = {one.metric for one in found}
+    heading = names.pop() if len(names) == 1 else ""
 
-    def intervals(spread: Spread) -> list[str]:
-        return [interval_text(one.middles[spread], spread) if one.middles else "" for one in found]
+    def value(one: GroupStatistics, spread: Spread) -> str:
+        return format_value(one.middles[spread].value) if one.middles else UNKNOWN
 
-    def values(spread: Spread) -> list[str]:
-        return [
-            format_value(one.middles[spread].value) if one.middles else UNKNOWN for one in found
-        ]
+    def interval(one: GroupStatistics, spread: Spread) -> str:
+        return interval_text(one.middles[spread], spread) if one.middles else ""
 
-    counts = [str(one.middles["range"].num_runs if one.middles else 0) for one in found]
-    relative = [format_relative(one.mean, one.reference) for one in found]
+    def relative(one: GroupStatistics) -> str:
+        return format_relative(one.mean, one.reference) if has_baseline else ""
+
     has_baseline = any(one.reference is not None for one in found)
-    steps = [one.steps for one in found]
-    ends = [" to ".join(dict.fromkeys(map(format_count, each))) if each else "" for each in steps]
     return [
-        Column("group", [one.group.label for one in found], least=20),
-        Column("of", [] if is_one else names, goes_at=5),
-        Column("n", counts, ">"),
-        Column(heading, values("error"), ">", least=max(map(len, values("error")), default=0)),
-        Column(SPREAD_WORDS["error"], intervals("error")),
-        Column("vs baseline", relative if has_baseline else [], ">"),
-        Column("IQM", values("iqm"), ">", goes_at=2),
-        Column("95% CI", intervals("iqm"), goes_at=2),
-        Column(SPREAD_WORDS["range"], intervals("range"), goes_at=3),
-        Column("steps", ends, ">", goes_at=1),
-    ]
+        Column("group", lambda one: one.group.label, 20, 90),
+        Column("of", lambda one: "" if heading else one.metric, priority=5),
+        Column("n", lambda one: str(one.middles["range"].num_runs if one.middles else 0),
+               align=">"),
+        Column(heading or "mean", partial(value, spread="error"), 6, 90, align=">"),
+        Column(SPREAD_WORDS["error"], partial(interval, spread="error"), 0),
+        Column("vs baseline", relative, align=">"),
+        Column("IQM", partial(value, spread="iqm"), priority=2, align=">"),
+        Column("95% CI", partial(interval, spread="iqm"), priority=2),
+        Column(SPREAD_WORDS["range"], partial(interval, spread="range"), priority=3),
+        Column("steps", lambda one: env_steps_text(one.group), priority=1, align=">"),
+    ]  # fmt: skip
 
 
 def _rows_at(env_steps: float, rows: Sequence[RunRow], metrics: set[str]) -> dict[Run, RunRow]:
     """Those of `rows` whose runs have reached `env_steps`, with the values of `metrics` there: the
     last ones that were written up to that step.
     """
-    from ...monitor.export.rows import columns_of
+    from ...monitor.export.frame import columns_of
 
     def at(row: RunRow) -> RunRow:
         assert row.status

@@ -10,12 +10,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import click
-
-from ...monitor.render.formatting import SHOWN_PHASES, format_phase
-from ...monitor.runs.reading.conditions import phase_words
 from ...monitor.runs.reading.file_tail import FileTail
 from ...shared.console.console_file import without_time
 from ...shared.errors import CheckpointError, OperantError, PageError, UsageError
@@ -28,65 +24,45 @@ from ...shared.runs.run_folder import PULLED_FROM, Run, create_run, make_run_id,
 from ...shared.runs.run_notes import check_name
 from ...shared.runs.setting_sources import YOU, sources_in
 from ...shared.runs.small_file import open_to_append
-from ...shared.runs.status import RunStatus, holder_of, open_page, read_status
+from ...shared.runs.status import holder_of, open_page, read_status
 from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, resolve
 from ...trainer.config.flat_keys import flat_keys
 from ...trainer.config.from_values import parse_override
 from ...trainer.config.stored_code import code_owner
 from ...trainer.config.train_config import TrainConfig
-from ...trainer.distributed.place import Place
 from ...trainer.envs.names import GYMNASIUM_PREFIX
-from ..ranks.launch import Launch
-from ..ranks.launched import train
+from ...trainer.running.process import Prepared, Progress, run_training
+from ...trainer.running.signals import Requests, stop_requests
 from .machine import check_machine
 from .output import print_ending, print_line, warn
-from .progress import SAY_AGAIN_S
+from .progress import PlainProgress, progress_report
+
+if TYPE_CHECKING:
+    from ..ranks.launch import Launch
+
+Train = Callable[[Prepared, Requests, Progress], int]
 
 LOOK_AGAIN_S = 0.02
 CONSOLE_LINES = 20
 VERSIONS_OF = ("operant-rl", "torch", "numba", "numpy")
 
 
-SAY_EVERY_S = 2.0
-
-
 class Waiting:
-    """Says on standard error what a run does before its first publish: on a terminal every few
-    seconds, and in a file less often while nothing but the time changes, as `PlainProgress` does.
-    """
+    """Prints on standard error what a run does before its first publish."""
 
     def __init__(self, run: Run, now: Callable[[], float] = time.monotonic) -> None:
-        self._run, self._now = run, now
-        self._said_at = now()
-        self._said = ""
+        self._run, self._progress = run, PlainProgress(sys.stderr, now, prefix=f"{run.id}: ")
 
     def is_over(self) -> bool:
         """Whether the run has published."""
         status = read_status(self._run)
-        if self._now() - self._said_at >= SAY_EVERY_S and status.phase:
-            self._say(status)
+        if status.phase:
+            self._progress.phase(
+                status.phase, status.phase_done, status.phase_total, status.phase_unit,
+                status.phase_left_s,
+            )  # fmt: skip
         return status.env_steps is not None
-
-    def _say(self, status: RunStatus) -> None:
-        assert status.phase
-        done = format_phase(status.phase, status.phase_done, status.phase_total, status.phase_unit)
-        if not sys.stderr.isatty():  # a file keeps every line
-            since_s = self._now() - self._said_at
-            is_told = done == self._said and since_s < SAY_AGAIN_S
-            if status.phase not in SHOWN_PHASES or is_told:
-                return
-        self._said_at, self._said = self._now(), done
-        click.echo(f"{self._run.id}: {phase_words(status)}", err=True)
-
-
-class Prepared(NamedTuple):
-    """A run whose trainer may start. `resume_publish` is None for a new run."""
-
-    run: Run
-    lock: RunLock
-    config: TrainConfig
-    resume_publish: int | None
 
 
 def prepared_run(
@@ -128,7 +104,7 @@ def prepared_run(
     run_id = run_id or make_run_id(name)
     manifest |= code_owner(runs_folder() / run_id, [manifest["config"]])
     run, lock = create_run(name, manifest, lock_byte=lock_byte, run_id=run_id, files=what_ran())
-    return Prepared(run, lock, config, None)
+    return Prepared(run, lock, config)
 
 
 def _check_name(name: Any) -> None:
@@ -210,24 +186,15 @@ def _resumed_run(
 
 
 def foreground_training(
-    prepare: Callable[[int], Prepared],
-    as_json: bool,
-    place: Place | None = None,
-    split: str = "",
-    launch: Launch | None = None,
+    prepare: Callable[[int], Prepared], as_json: bool, train: Train = run_training
 ) -> int:
-    """Train in this process, at its `place` among several ranks, or with those that `launch` asks
-    for; returns its exit code.
-    """
-    from ...trainer.running.signals import stop_requests
-    from .progress import progress_report
-
-    with stop_requests() as received:
+    """Train in this process, by `train`; returns its exit code."""
+    with stop_requests() as requests:
         prepared = prepare(TRAINER)
         run = prepared.run
-        reporting = progress_report(run.id, to_stderr=as_json)
         try:
-            exit_code = train(prepared, received, launch, reporting, place, split)
+            with progress_report(run.id, to_stderr=as_json) as progress:
+                exit_code = train(prepared, requests, progress)
         except SystemExit:  # of an environment, say: it would end without a word
             print_ending(run, as_json)
             raise

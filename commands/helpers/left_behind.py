@@ -1,5 +1,5 @@
-"""What every command does first: say which folders it does not trust, and complete runs that were
-killed together with their recorder.
+"""Every command first names the folders that it does not trust, and completes runs that were killed
+together with their recorder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a configuration needs of the machine that trains."""
+"""Checks that this machine can train a configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def check_machine(config: TrainConfig) -> None:
     """Raises UsageErrors if no machine could run the configuration, if this machine lacks the
-    device or the files that it needs, or if a network of the user's is no such network.
+    device or the files that it needs, or if a network of the user's is not one.
     """
     spec = describe(config)
     plan(config, spec, ANY_MACHINE)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from ...monitor.charts.charted_metrics import steps_name
+from ...monitor.render.columns import Column, table_lines
 from ...monitor.render.formatting import (
     SHOWN_PHASES,
     format_count,
@@ -28,6 +31,7 @@ from ...shared.runs.run_notes import RunNotes
 from ...shared.runs.status import RunStatus
 from ...shared.text.harmless import harmless
 
+Row = TypeVar("Row")
 REPORTED_EVENTS, REPORT_WIDTH = 10, 160
 _AFTER_FINISHED = {
     "eval": "measures its policy",
@@ -55,6 +59,13 @@ def check_can_be_written(option: str, path: Path) -> None:
 
 def print_line(text: str) -> None:
     click.echo(harmless(text))
+
+
+def print_table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> None:
+    """Print a table that is as wide as the terminal. Into a file or a pipe, nothing is cut."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in table_lines(columns, rows, width):
+        click.echo(line)
 
 
 def warn(text: str) -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ...monitor.render.formatting import (
     SHOWN_PHASES,
@@ -22,20 +22,11 @@ from ...monitor.render.formatting import (
 )
 from ...shared.text.harmless import harmless
 
+if TYPE_CHECKING:
+    from ...trainer.running.process import Progress
+
 LINE_EVERY_S = 2.0
 SAY_AGAIN_S = 10.0  # what has not changed but for its time, in a file
-
-
-class Progress(Protocol):
-    """What a run in the foreground tells of itself."""
-
-    def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
-        """Everything of one publish."""
-
-    def phase(
-        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
-    ) -> None:
-        """What the run does now, as `MetricsWriter.phase`."""
 
 
 class LastingStream:
@@ -59,7 +50,7 @@ class LastingStream:
 
 @contextmanager
 def progress_report(run_id: str, to_stderr: bool) -> Iterator[Progress]:
-    """What to tell of every publish and every phase."""
+    """The progress of a run on standard output or error: a bar on a terminal, else lines."""
     stream = cast(TextIO, LastingStream(sys.stderr if to_stderr else sys.stdout))
     if stream.isatty():
         with _bar(run_id, stream) as report:
@@ -105,7 +96,7 @@ class PhaseWords:
 
 
 class TimeLeft:
-    """What is left of the time that a publish promised, in words; empty once it is over."""
+    """Counts down the time left of the newest publish, in words; empty once it is over."""
 
     def __init__(self, left_s: float, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._end_s = now, now() + left_s
@@ -120,8 +111,11 @@ class PlainProgress:
     where nothing but the time changes.
     """
 
-    def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._now = LastingStream(stream), now
+    def __init__(
+        self, stream: TextIO, now: Callable[[], float] = time.monotonic, prefix: str = " " * 8
+    ) -> None:
+        """Lines about phases begin with `prefix`."""
+        self._stream, self._now, self._prefix = LastingStream(stream), now, prefix
         self._line_at = -LINE_EVERY_S
         self._phase = PhaseWords(now)
         self._said = ""
@@ -153,7 +147,7 @@ class PlainProgress:
         is_new = self._phase.without_time != self._said
         if name in SHOWN_PHASES and since_s >= (LINE_EVERY_S if is_new else SAY_AGAIN_S):
             self._said = self._phase.without_time
-            self._print(f"        {self._phase}")
+            self._print(f"{self._prefix}{self._phase}")
 
     def _print(self, line: str) -> None:
         self._line_at = self._now()

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...monitor.charts.charted_metrics import steps_name
+from ...monitor.panels.run_table import notes_in_words
+from ...monitor.render.columns import Column, table_lines
 from ...monitor.render.formatting import (
     SHOWN_PHASES,
     format_age,
@@ -16,7 +18,6 @@ from ...monitor.render.formatting import (
     format_written,
 )
 from ...monitor.runs.reading.conditions import phase_words
-from .tables import Column, table_lines
 
 if TYPE_CHECKING:
     from ...shared.page.schema import Metric
@@ -35,21 +36,15 @@ def status_lines(
     """
     units = {metric.name: metric.unit for metric in schema}
     about = [*_state(status), *facts, *_told([("notes", notes_in_words(notes))])]
-    rows = [(name, value, "") for name, value in [*about, *_progress(status)]]
+    rows = [*about, *_progress(status)]
+    metrics = {name: format_written(value) for name, value in status.metrics.items()}
+    width = max((len(value) for name, value in metrics.items() if units.get(name)), default=0)
     rows += [
-        (name, format_written(value), units.get(name, "")) for name, value in status.metrics.items()
+        (name, f"{value:<{width}}  {unit}" if (unit := units.get(name)) else value)
+        for name, value in metrics.items()
     ]
-    named, values = [[row[i] for row in rows] for i in (0, 1)]
-    if any(units.values()):
-        width = max((len(value) for _, value, unit in rows if unit), default=0)
-        values = [f"{value:<{width}}  {unit}" if unit else value for _, value, unit in rows]
-    return table_lines([Column("", named), Column("", values)], None)[1:]
-
-
-def notes_in_words(notes: RunNotes) -> str:
-    """`#baseline #v2 a wider network (archived)`; empty where nobody wrote anything."""
-    words = [*(f"#{tag}" for tag in notes.tags), notes.note]
-    return " ".join(filter(None, [*words, "(archived)" if notes.is_archived else ""]))
+    columns = [Column[Fact]("", lambda row: row[0]), Column[Fact]("", lambda row: row[1])]
+    return table_lines(columns, rows, None)[1:]
 
 
 def facts_of(run: Run) -> list[Fact]:

@@ -11,7 +11,6 @@ import atexit
 import os
 import pickle
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 from ...shared.console.capture import start_console
@@ -29,7 +28,7 @@ def main(
     own_code: int | None = None,
 ) -> int:
     run = Run(Path(folder))
-    with stop_requests() as received:
+    with stop_requests() as requests:
         # Before anything that takes time: from here on the run is alive by its own lock.
         lock = RunLock(run.lock_path)
         # Before anything else prints, so that it is masked; up to the traceback of an error here.
@@ -37,9 +36,7 @@ def main(
             atexit.register(console.stop)
         from ...trainer.config.from_values import make_config
         from ...trainer.config.stored_code import check_stored_code
-        from ..ranks.launch import Launch
-        from ..ranks.launched import train
-        from .launching import Prepared
+        from ...trainer.running.process import Prepared, run_training
         from .progress import PlainProgress
 
         values = run.manifest()["config"]
@@ -48,11 +45,14 @@ def main(
         if resume_publish is not None:  # else it is what was asked for a moment ago
             check_stored_code(values, run.folder, [run.manifest_path], run.manifest)
         config = make_config(values)
-        asked = Launch.of_argument(launch) if launch else None
-        prepared = Prepared(run, lock, config, resume_publish)
-        reporting = nullcontext(PlainProgress(sys.stdout))
-        exit_code = train(prepared, received, asked, reporting)
-    return ended_at_once(exit_code) if launch else exit_code
+        prepared, progress = Prepared(run, lock, config, resume_publish), PlainProgress(sys.stdout)
+        if not launch:
+            return run_training(prepared, requests, progress)
+        from ..ranks.launch import Launch
+        from ..ranks.launched import train_with_ranks
+
+        exit_code = train_with_ranks(Launch.of_argument(launch), prepared, requests, progress)
+    return ended_at_once(exit_code)
 
 
 def take_own_code(file: int) -> None:

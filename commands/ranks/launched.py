@@ -8,9 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 from ...monitor.runs.reading.file_tail import FileTail
 from ...shared.console.capture import NOWHERE, Keeper
@@ -20,15 +18,10 @@ from ...shared.processes.python_program import python_program
 from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.runs.run_folder import Run
 from ...shared.text.harmless import harmless, one_line
-from ...trainer.distributed.place import Place
-from ...trainer.running.signals import STOP_SIGNALS
+from ...trainer.running.process import FirstRank, Prepared, Progress, run_training
+from ...trainer.running.signals import STOP_SIGNALS, Requests
 from .launch import Launch, Member
 from .rank_process import kill_with_children, rank_command, task
-
-if TYPE_CHECKING:
-    from ...trainer.running.signals import Received
-    from ..helpers.launching import Prepared
-    from ..helpers.progress import Progress
 
 WAIT_S = 5.0  # time for the other ranks to end in good order; all end together
 WAIT_AFTER_FAILURE_S = 0.5  # the other ranks have noticed the failure, or caused it
@@ -138,16 +131,13 @@ class StartedRank:
 
 
 class Launched:
-    """All ranks except this process, which is rank 0 at its `place`. Empty without a `launch`."""
+    """All ranks of a `launch` except rank 0, which is this process at its `place`."""
 
-    def __init__(self, launch: Launch | None, run: Run) -> None:
-        self.place: Place | None = None
-        self._ranks: list[StartedRank] = []
-        if launch is None:
-            return
+    def __init__(self, launch: Launch, run: Run) -> None:
         first, *others = launch.members()
         assert launch.listener
         self.place = replace(first.place, listen_fd=launch.listener.detach())
+        self._ranks: list[StartedRank] = []
         try:
             for member in others:
                 self._ranks.append(StartedRank(member, launch.split, run))
@@ -188,26 +178,16 @@ class Launched:
                         print(f"  {harmless(line)}", file=sys.stderr)
 
 
-def train(
-    prepared: Prepared, stop_signals: Received, launch: Launch | None,
-    reporting: AbstractContextManager[Progress], place: Place | None = None, split: str = "",
-) -> int:  # fmt: skip
-    """Train in this process: alone, as rank 0 at its `place`, or with the ranks of `launch`, all of
-    which end before this returns. Returns the exit code.
+def train_with_ranks(
+    launch: Launch, prepared: Prepared, requests: Requests, progress: Progress
+) -> int:
+    """Train as rank 0 with the ranks of `launch`, all of which end before this returns. Returns the
+    exit code.
     """
-    from ...trainer.running.process import run_training
-
-    run = prepared.run
-    others = Launched(launch, run)
+    others = Launched(launch, prepared.run)
     try:
-        with reporting as report:
-            exit_code = run_training(
-                run, prepared.lock, prepared.config, stop_signals,
-                resume_publish=prepared.resume_publish,
-                take_request=stop_signals.take, report=report, report_phase=report.phase,
-                place=place or others.place, split=launch.split if launch else split,
-                check_others=others.check,
-            )  # fmt: skip
+        first = FirstRank(others.place, launch.split, others.check)
+        exit_code = run_training(prepared, requests, progress, ranks=first)
         others.wait(exit_code)
     finally:
         others.close()

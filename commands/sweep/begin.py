@@ -272,9 +272,9 @@ def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bo
     if as_json:
         print_json({"state": sweep.state_when_free(table), **table.as_json()})
     else:
-        from .status import print_table
+        from .status import print_sweep
 
-        print_table(sweep, table, time.monotonic() - began_s)
+        print_sweep(sweep, table, time.monotonic() - began_s)
     if received:
         if not table.is_complete:
             by, name = signal.Signals(received[0]).name, sweep.name

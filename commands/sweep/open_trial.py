@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from optuna.trial import Trial
 
-from ...monitor.export.rows import columns_of
+from ...monitor.export.frame import columns_of
 from ...shared.errors import PageError
-from ...shared.page.history import Floats
+from ...shared.rows.row_batch import Floats
 from ...shared.runs.run_folder import Run, make_run_id
 from ...shared.runs.sweep_table import SweepObjective
 from .definition import SECONDS, Definition

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
     from ...shared.runs.sweep_folder import Sweep
     from ...shared.runs.sweep_table import SweepTable
 
-FILE_WIDTH = 160  # where no terminal says how wide it is
+FILE_WIDTH = 160  # of bars
 
 
 @click.command("status")
@@ -33,7 +31,7 @@ def command(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"state": sweep.state(table), **table.as_json()})
         return
-    print_table(sweep, table)
+    print_sweep(sweep, table)
 
 
 def _latest(sweep: Sweep) -> SweepTable:
@@ -62,19 +60,15 @@ def in_words(sweep: Sweep) -> str:
     return summary(table, sweep.state(table))
 
 
-def print_table(sweep: Sweep, table: SweepTable, took_s: float | None = None) -> None:
-    """Print the whole table as the monitor draws it."""
+def print_sweep(sweep: Sweep, table: SweepTable, took_s: float | None = None) -> None:
+    """Print the trials in the columns of the monitor, and the importance of each key."""
     from ...monitor.render.formatting import format_duration
-    from ...monitor.sweeps.lines import draw_head, draw_importances, draw_trial, ranked, summary
-    from ..helpers.output import print_line
+    from ...monitor.sweeps.lines import draw_importances, ranked, summary, trial_columns
+    from ..helpers.output import print_line, print_table
 
-    width = (
-        shutil.get_terminal_size((FILE_WIDTH, 24)).columns if sys.stdout.isatty() else FILE_WIDTH
-    )
     state = sweep.state(table) if took_s is None else sweep.state_when_free(table)
     took = "" if took_s is None else f", {format_duration(took_s)}"
     print_line(f"{sweep.name}: {summary(table, state)}{took}")
-    lines = [draw_head(table, width)]
-    lines += [draw_trial(trial, table, state, width) for trial in ranked(table)]
-    for line in [*lines, *draw_importances(table, width)]:
+    print_table(trial_columns(table, state), ranked(table))
+    for line in draw_importances(table, FILE_WIDTH):
         print_line("".join(text for text, _ in line).rstrip())

@@ -13,7 +13,8 @@ from ...shared.errors import CheckpointError, OperantError
 from ...shared.page.requests import give_reason, send_request
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import RunStatus, holder_of, read_status
-from ..helpers.launching import Prepared, begun, has_page_of, prepared_run
+from ...trainer.running.process import Prepared
+from ..helpers.launching import begun, has_page_of, prepared_run
 
 
 class TrialRun:

@@ -1,4 +1,4 @@
-"""`operant tinyphysics download`: the public model and routes."""
+"""`operant tinyphysics download`: download the public model and routes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def command(to: Path | None, model_only: bool) -> None:
 
 
 def fetch(url: str, path: Path) -> None:
-    """Download to `path` in one step: a download cut short leaves nothing behind."""
+    """Download to `path`; an interrupted download leaves no file."""
     building = path.with_name(f".{path.name}.building")
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, building.open("wb") as file:
@@ -74,7 +74,7 @@ def fetch(url: str, path: Path) -> None:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """The route files of an archive, whatever folders they lie in there."""
+    """Extract the route files of an archive into one folder."""
     building = folder.with_name(f".{folder.name}.building")
     shutil.rmtree(building, ignore_errors=True)
     building.mkdir(parents=True)

@@ -1,7 +1,8 @@
-"""`operant tinyphysics eval`: what a controller costs."""
+"""`operant tinyphysics eval`: measure the costs of a controller."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,6 @@ import click
 from ...shared.errors import UsageError
 from ...shared.text.harmless import one_line
 from ..helpers.candidates import controllers
-from .costs import costs_line, finite_or_none, mean_costs
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
@@ -79,37 +79,58 @@ def command(
     for name, driver in drivers.items():
         with _driving_progress(name, chosen) as tick:
             driven[name] = drive(runner, chosen, driver, NUM_EXAMPLES, tick)
+    lines = [costs_line(name, result) for name, result in driven.items()]
+    lines.append(f"engine {runner.name}: {statement}")
     if report:
         from .report import write_report
 
-        write_report(report, chosen, driven, f"engine {runner.name}: {statement}")
+        write_report(report, chosen, driven, lines)
+        lines.append(f"report: {report}")
     if as_json:
         print_json(as_object(driven, runner.name, statement))
         return
-    for name, result in driven.items():
-        print_line(costs_line(name, result))
-    print_line(f"engine {runner.name}: {statement}")
-    if report:
-        print_line(f"report: {report}")
+    for line in lines:
+        print_line(line)
 
 
 def _chosen_routes(routes: Path | None, num: int | None, skip_broken: bool) -> Routes:
-    """The first `num` routes of the folder, or all; says which it leaves out."""
+    """The first `num` routes of the folder, or all; prints why broken ones are left out."""
     from ...trainer.envs.tinyphysics.places import routes_folder
     from ...trainer.envs.tinyphysics.route_cache import RouteFolder
 
     folder = RouteFolder(
         routes_folder(routes),
-        on_broken="skip" if skip_broken else "refuse",
+        skip_broken=skip_broken,
         progress=_parsing_progress,
     )
-    for broken in folder.broken:
-        click.echo(f"skipped: {one_line(broken.reason)}", err=True)
+    for reason in folder.broken:
+        click.echo(f"skipped: {one_line(reason)}", err=True)
     return folder.take(range(min(num or len(folder), len(folder))))
 
 
+def mean_costs(result: Driven) -> dict[str, Any]:
+    return {
+        "routes": len(result.names),
+        "lataccel_cost": finite_or_none(result.lataccel_costs.mean()),
+        "jerk_cost": finite_or_none(result.jerk_costs.mean()),
+        "total_cost": finite_or_none(result.total_costs.mean()),
+    }
+
+
+def costs_line(name: str, result: Driven) -> str:
+    return (
+        f"{name}: lataccel_cost {result.lataccel_costs.mean():.4f}, jerk_cost "
+        f"{result.jerk_costs.mean():.4f}, total_cost {result.total_costs.mean():.4f}, mean of "
+        f"{len(result.names)} routes in {result.elapsed_s:.1f} s"
+    )
+
+
+def finite_or_none(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
 def as_object(driven: dict[str, Driven], engine: str, statement: str) -> dict[str, Any]:
-    """What --json prints: the controller's costs, and the baseline's beside them."""
+    """The object that --json prints: the costs of the controller and of the baseline."""
     (called, result), *others = driven.items()
     described: dict[str, Any] = {
         "controller": called,
@@ -132,24 +153,20 @@ def as_object(driven: dict[str, Driven], engine: str, statement: str) -> dict[st
 
 
 def _parsing_progress(paths: Iterable[Path], count: int) -> Iterable[Path]:
-    """A bar on a terminal while routes are parsed, which is done once."""
+    """Show a bar on a terminal while routes are parsed, which happens once."""
     with click.progressbar(
-        paths, length=count, label="reading routes", file=sys.stderr, hidden=not _has_terminal()
+        paths, length=count, label="reading routes", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         yield from bar
 
 
 @contextmanager
 def _driving_progress(name: str, routes: Routes) -> Iterator[Callable[[int], None]]:
-    """A bar over the steps of all routes; gives what to call with the routes of every step."""
+    """Show a bar over the steps of all routes; yields the function that moves it by some steps."""
     from ...trainer.envs.tinyphysics.constants import CONTEXT_STEPS, COST_END
 
     steps = int(routes.num_rows.clip(max=COST_END).max()) - CONTEXT_STEPS
     with click.progressbar(
-        length=len(routes) * steps, label=name, file=sys.stderr, hidden=not _has_terminal()
+        length=len(routes) * steps, label=name, file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         yield bar.update
-
-
-def _has_terminal() -> bool:
-    return sys.stderr.isatty()

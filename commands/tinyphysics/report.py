@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...shared.errors import UsageError
 from ...shared.text.harmless import harmless
-from .costs import costs_line
 
 if TYPE_CHECKING:
     from ...trainer.envs.tinyphysics.routes import Routes
@@ -35,50 +34,59 @@ svg { width: 100%; height: auto } text { font: 12px system-ui, sans-serif; fill:
 """
 
 NUM_BARS = 30
+COSTS = {
+    "Total cost": "total_costs",
+    "Lataccel cost": "lataccel_costs",
+    "Jerk cost": "jerk_costs",
+}
 STEP_S = 0.1
 CONTROL_START_S, COST_END_S = 10.0, 50.0
 
 
-def write_report(path: Path, routes: Routes, driven: dict[str, Driven], engine: str) -> None:
-    """Costs, their histograms, and example traces of all controllers. Raises UsageError."""
-    title = f"TinyPhysics: {next(iter(driven))}"
-    write_page(path, title, _body(routes, driven, engine))
+def write_report(
+    path: Path, routes: Routes, driven: dict[str, Driven], notes: Sequence[str]
+) -> None:
+    """Write costs of all controllers, their histograms and example traces. Raises UsageError."""
+    title = f"TinyPhysics: {' against '.join(driven)}"
+    body = "\n".join(_body(routes, driven, notes))
+    page = (
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{_escaped(title)}</title><style>{STYLE}</style>\n"
+        f"<body>\n<h1>{_escaped(title)}</h1>\n{body}\n</body></html>\n"
+    )
+    try:
+        path.write_text(page)
+    except OSError as error:
+        raise UsageError(f"--report {path}: {error.strerror}") from None
 
 
-def _body(routes: Routes, driven: dict[str, Driven], engine: str) -> Iterator[str]:
-    yield f"<h1>TinyPhysics: {html.escape(' against '.join(driven))}</h1>"
+def _body(routes: Routes, driven: dict[str, Driven], notes: Sequence[str]) -> Iterator[str]:
     yield _table(driven)
-    yield "".join(note(costs_line(*item)) for item in driven.items())
-    yield note(engine)
-    for title, field in (
-        ("Total cost", "total_costs"),
-        ("Lataccel cost", "lataccel_costs"),
-        ("Jerk cost", "jerk_costs"),
-    ):
+    yield from map(note, notes)
+    for title, field in COSTS.items():
         yield f"<h2>{title} of each route</h2>"
         yield histogram({name: getattr(result, field) for name, result in driven.items()})
     yield "<h2>Example routes</h2>"
     first = next(iter(driven.values()))
     for number in range(len(first.examples)):
-        yield f"<p>{html.escape(first.names[number])}: lateral acceleration, m/s², over seconds</p>"
+        yield f"<p>{_escaped(first.names[number])}: lateral acceleration, m/s², over seconds</p>"
         lines = {name: result.examples[number] for name, result in driven.items()}
         yield traces(routes.field("target")[: routes.num_rows[number], number], lines)
 
 
 def _table(driven: dict[str, Driven]) -> str:
-    def costs(result: Driven) -> list[str]:
-        fields = (result.lataccel_costs, result.jerk_costs, result.total_costs)
-        return [f"{each.mean():.3f}" for each in fields]
-
-    columns = ("controller", "lataccel cost", "jerk cost", "total cost", "routes")
-    return table(
-        columns,
-        [(name, *costs(result), str(len(result.names))) for name, result in driven.items()],
-    )
+    """Mean costs, a row for each controller."""
+    rows = ["".join(f"<th>{column}</th>" for column in ("Controller", *COSTS, "Routes"))]
+    for name, result in driven.items():
+        costs = [f"{getattr(result, field).mean():.3f}" for field in COSTS.values()]
+        cells = (_escaped(name), *costs, str(len(result.names)))
+        rows.append("".join(f"<td>{cell}</td>" for cell in cells))
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def histogram(costs: dict[str, Series]) -> str:
-    """How many routes cost how much, the controllers side by side; the last bar is the rest."""
+    """Numbers of routes by their cost, the controllers side by side; the last bar is open-ended."""
     everything = np.concatenate(list(costs.values()))
     everything = everything[np.isfinite(everything)]
     if not len(everything):
@@ -106,7 +114,7 @@ def histogram(costs: dict[str, Series]) -> str:
 
 
 def traces(target: Series, lines: dict[str, Series]) -> str:
-    """Lateral accelerations over time, with the window that counts marked."""
+    """Lateral accelerations over time, with the cost window shaded."""
     everything = np.concatenate([target, *lines.values()])
     low, high = float(everything.min()), float(everything.max())
     high = high if high > low else low + 1
@@ -117,13 +125,11 @@ def traces(target: Series, lines: dict[str, Series]) -> str:
 
     def curve(values: Series, colour: str) -> str:
         span = (HEIGHT - 2 * MARGIN) / (high - low)
-        return polyline(
-            (
-                (place(row * STEP_S), HEIGHT - MARGIN - span * (value - low))
-                for row, value in enumerate(values)
-            ),
-            colour,
+        points = " ".join(
+            f"{place(row * STEP_S):.1f},{HEIGHT - MARGIN - span * (value - low):.1f}"
+            for row, value in enumerate(values)
         )
+        return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.3"/>'
 
     stop_s = min(COST_END_S, end_s)
     window = (
@@ -132,24 +138,9 @@ def traces(target: Series, lines: dict[str, Series]) -> str:
     )
     curves = [curve(target, COLOURS[2])]
     curves += [curve(v, c) for v, c in zip(lines.values(), COLOURS, strict=False)]
-    top = f"{high:.2f} to {low:.2f} m/s²; shaded: what counts"
+    top = f"{high:.2f} to {low:.2f} m/s²; shaded: the cost window"
     names = [*zip(lines, COLOURS, strict=False), ("target", COLOURS[2])]
     return svg([window, *curves, ends(0, end_s, top), legend(names)])
-
-
-def write_page(path: Path, title: str, body: Iterable[str]) -> None:
-    """Write a page. Raises UsageError."""
-    text = "\n".join(body)
-    page = (
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{_escaped(title)}</title>"
-        f"<style>{STYLE}</style>\n<body>\n{text}\n</body></html>\n"
-    )
-    try:
-        path.write_text(page)
-    except OSError as error:
-        raise UsageError(f"--report {path}: {error.strerror}") from None
 
 
 def _escaped(text: str) -> str:
@@ -160,17 +151,8 @@ def note(text: str) -> str:
     return f'<p class="note">{_escaped(text)}</p>'
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells as text."""
-    head = "".join(f"<th>{_escaped(column)}</th>" for column in columns)
-    lines = (
-        "<tr>" + "".join(f"<td>{_escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
-
-
 def ends(low: float, high: float, top: str) -> str:
-    """The horizontal axis from `low` to `high`, and above the chart what the vertical one is."""
+    """The horizontal axis from `low` to `high`, and above the chart `top`, the vertical one."""
     y = HEIGHT - MARGIN
     return (
         f'<line x1="{MARGIN}" y1="{y}" x2="{WIDTH - MARGIN}" y2="{y}" stroke="#c5ced8"/>'
@@ -187,11 +169,6 @@ def legend(entries: Iterable[tuple[str, str]]) -> str:
         f'style="fill:{colour}">{_escaped(name)}</text>'
         for number, (name, colour) in enumerate(entries)
     )
-
-
-def polyline(points: Iterable[tuple[float, float]], colour: str) -> str:
-    coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{coordinates}" fill="none" stroke="{colour}" stroke-width="1.3"/>'
 
 
 def svg(parts: Iterable[str]) -> str:

@@ -270,14 +270,14 @@ def _in_words(metric: Metric, value: float | None) -> str:
 def _lacking(name: str, runs: Sequence[ShownRun], curves: Sequence[Curve]) -> str:
     """What no difference to the reference can be drawn without, where it has ended without it."""
     for run, curve in zip(runs, curves, strict=True):
-        if run.is_reference and not (len(curve) or run.view.status.is_alive or run.view.is_loading):
+        if run.is_reference and not (len(curve) or run.view.status.is_alive):
             return f"the reference has no {name}"
     return ""
 
 
 def _never(runs: Sequence[ShownRun]) -> str:
     """The words in place of a curve that will never have a point; empty while it may have one."""
-    may_come = any(run.view.status.is_alive or run.view.is_loading for run in runs)
+    may_come = any(run.view.status.is_alive for run in runs)
     return "" if may_come else "no value was logged"
 
 

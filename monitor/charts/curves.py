@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...shared import History
-from ...shared.page.history import Series
+from ...shared.rows.history import Series
 from ..render.canvas import DOTS_HIGH, Integers, Spans, no_spans
-from .point_fold import Points
 from .ticks import LARGEST, dot_rows_of
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -49,15 +48,16 @@ def curve_of(history: History, name: str, x: Floats, breaks: Flags | None = None
 
 
 def curve_over(history: History, name: str, step_metric: str) -> Curve:
-    """The points of metric `name` at the values of its step metric in the same rows."""
+    """The points of metric `name` at the values of its step metric."""
     series = history.series(name)
-    return _curve(series, history.series(step_metric).mean, history.gaps(series), None)
+    return _curve(series, steps_of(history, step_metric), history.gaps(series), None)
 
 
-def curve_of_points(points: Points, x: Floats, breaks: Flags | None = None) -> Curve:
-    """Likewise, of the rows in which the metric was written; `x` is NaN where it has no place."""
-    series = Series(points.low, points.mean, points.high)
-    return _curve(series, x, ~np.isfinite(points.mean), breaks)
+def steps_of(history: History, step_metric: str) -> Floats:
+    """The newest value of a step metric as of each row [R]; NaN before its first."""
+    values = history.series(step_metric).mean
+    newest = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
+    return np.where(newest >= 0, values[newest], np.nan)
 
 
 def _curve(series: Series, x: Floats, gaps: Flags, breaks: Flags | None) -> Curve:

@@ -15,7 +15,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...shared import History, Metric
-from ...shared.page.history import HEAD_WORDS, NEVER_WRITTEN, Series
+from ...shared.rows.history import Series
+from ...shared.rows.row_batch import (
+    ELAPSED_NS,
+    ENV_STEPS,
+    HEADS,
+    ITERATION,
+    NEVER_WRITTEN,
+    PUBLISH,
+    SPAN,
+    WALL_NS,
+)
 from ...shared.runs.status import RunStatus
 from ..runs.list.group_statistics import Spread, intervals, middle_of
 from ..runs.reading.run_view import RunView
@@ -23,7 +33,6 @@ from .curves import Curve, Floats, curve_of
 
 NUM_PLACES = 512
 SEEDS = Metric("group/runs", level=1, description="that the means are of")
-_PUBLISH, _WALL_NS, _ELAPSED_NS, _ITERATION, _ENV_STEPS = range(2, 7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,17 +95,11 @@ def seeds_history(members: Sequence[History], spread: Spread) -> SeedsHistory:
     )
     places = tuple(getattr(member, count).astype(np.float64) for member in members)
     grid = _grid(places)
-    heads = np.full((len(grid), HEAD_WORDS), -1, np.int64)
-    heads[:, _PUBLISH] = np.arange(1, len(grid) + 1)
-    for word, name in [
-        (_WALL_NS, "elapsed_s"),
-        (_ELAPSED_NS, "elapsed_s"),
-        (_ITERATION, "iteration"),
-    ]:
-        scale = 1e9 if name == "elapsed_s" else 1.0
-        heads[:, word] = scale * _rising(members, places, name, grid)
-    column = {"env_steps": _ENV_STEPS, "iteration": _ITERATION, "publish": _PUBLISH}[count]
-    heads[:, column] = grid
+    heads = np.full((HEADS, len(grid)), -1, np.int64)
+    heads[PUBLISH], heads[SPAN] = np.arange(1, len(grid) + 1), 1
+    heads[WALL_NS] = heads[ELAPSED_NS] = 1e9 * _rising(members, places, "elapsed_s", grid)
+    heads[ITERATION] = _rising(members, places, "iteration", grid)
+    heads[{"env_steps": ENV_STEPS, "iteration": ITERATION, "publish": PUBLISH}[count]] = grid
     return SeedsHistory([*names, SEEDS.name], heads, members=members, places=places, spread=spread)
 
 

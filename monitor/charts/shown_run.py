@@ -11,8 +11,7 @@ import numpy as np
 
 from ...shared import Event
 from ..runs.reading.run_view import RunView
-from .curves import Curve, Flags, Floats, curve_of, curve_of_points, curve_over
-from .point_fold import Points
+from .curves import Curve, curve_of, curve_over, steps_of
 from .smoothing import smoothed
 from .x_axis import XAxis, XCount, x_axis
 
@@ -53,7 +52,7 @@ class Watched(NamedTuple):
         view = self.view
         alive = view.status.is_alive
         return (
-            *(id(view.history), id(view.points), view.publish, len(view.schema)),
+            *(id(view.history), id(view.detail), view.publish, len(view.schema)),
             *(alive, self.look, self.is_reference),
         )
 
@@ -87,7 +86,7 @@ class ShownRun:
         """The curve of metric `name`, smoothed as in `smoothing.smoothed`: over a `step_metric`,
         else over the axis. Of the part that is `shown`, as closely as its rows are at hand.
         """
-        part = None if strength > 0 or self.view.points is None else shown
+        part = shown if self.view.history.is_folded and not strength else None
         key = (name, strength, x_span, step_metric, part)
         if key not in self._curves:
             if len(self._curves) >= MAX_CURVES:  # of parts that are no longer looked at
@@ -97,26 +96,15 @@ class ShownRun:
         return self._curves[key]
 
     def _plain(self, name: str, step_metric: str, shown: tuple[float, float] | None) -> Curve:
-        rows = self.view.points
-        points = rows.points(name, step_metric) if rows else None
-        if rows is None or points is None:
-            if step_metric:
-                return curve_over(self.view.history, name, step_metric)
-            return curve_of(self.view.history, name, self.axis.values, self.axis.pauses)
-        x, breaks = self._places_of(points, step_metric)
+        history, axis = self.view.history, self.axis
         if shown is not None:
-            closer = rows.closer(points, name, step_metric, (x >= shown[0]) & (x <= shown[1]))
-            if closer is not points:
-                points = closer
-                x, breaks = self._places_of(points, step_metric)
-        return curve_of_points(points, x, breaks)
-
-    def _places_of(self, points: Points, step_metric: str) -> tuple[Floats, Flags | None]:
-        """On the axis, or on that of the metric itself; NaN for points that have no place."""
+            x = steps_of(history, step_metric) if step_metric else axis.values
+            history = self.view.closer((x >= shown[0]) & (x <= shown[1]))
         if step_metric:
-            return points.own_x, None
-        x, breaks = self.axis.places_of(points)
-        return np.where(x >= 0, x, np.nan), breaks
+            return curve_over(history, name, step_metric)
+        if history is self.view.history:
+            return curve_of(history, name, axis.values, axis.pauses)
+        return curve_of(history, name, *axis.places_of(history))
 
     def place_of(self, publish: int) -> float | None:
         """Where a publish lies on the axis; None where the history does not reach it."""
@@ -153,7 +141,7 @@ def shown_run(
     axis, curves = None, {}
     if before and before.view.history is view.history and before.count == count:
         axis = before.axis
-        if before.view.points is view.points:
+        if before.view.detail is view.detail:
             curves = before._curves
     axis = axis or x_axis(view.history, count, longest.history)
     return ShownRun(view, axis, count, look, is_reference, curves)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from ...shared import History
-from ...shared.page.history import Integers
 from ..render.canvas import DOTS_WIDE
 from .curves import Flags, Floats
 from .ticks import steady_end
@@ -23,21 +22,6 @@ _TIME_UNITS = (("days", 86_400.0, 2.0), ("hours", 3_600.0, 2.0), ("minutes", 60.
 _PAUSE = 12.0  # times as long as the spacing before and after it: nobody trained then
 _SMALLEST_PART = 1e-4
 _ALL = 0.9  # of an axis that grows: what is shown after as many steps out as in
-
-
-class Heads(Protocol):
-    """What is known of rows, each [R]: those of a history, or the points of one metric."""
-
-    @property
-    def publish(self) -> Integers: ...
-    @property
-    def iteration(self) -> Integers: ...
-    @property
-    def env_steps(self) -> Integers: ...
-    @property
-    def elapsed_s(self) -> Floats: ...
-    @property
-    def wall_s(self) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -55,7 +39,7 @@ class XAxis:
     unit_s: float = 0.0
     is_training: bool = False
 
-    def places_of(self, rows: Heads) -> tuple[Floats, Flags | None]:
+    def places_of(self, rows: History) -> tuple[Floats, Flags | None]:
         """The places and the pauses of other rows of the same run."""
         if self.unit_s:
             seconds = (rows.elapsed_s if self.is_training else rows.wall_s) - self.zero_s
@@ -190,8 +174,8 @@ def _went_back(history: History) -> bool:
 
 
 def _pauses(seconds: Floats) -> Flags:
-    """The rows that came much later than their neighbours did. A level of the history is eight
-    times as dense as the next, so that much is usual.
+    """The rows that came much later than their neighbours did. A level of rows is eight times as
+    dense as the next, so that much is usual.
     """
     pauses = np.zeros(len(seconds), np.bool_)
     if len(seconds) > 3:

@@ -11,21 +11,23 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...shared import Metric
-from ...shared.page.layout import NEVER_BITS
-from ...shared.rows.rows import RowBatch
-from .rows import ExportedRows
+from ...shared.rows.curves import Curves
+from ...shared.rows.row_batch import RowBatch, is_written
 
 
-def write_tensorboard(rows: ExportedRows, folder: Path) -> None:
+def write_tensorboard(curves: Curves, folder: Path) -> int:
     """A scalar for each value that was written, at the value of its metric's step metric as of that
-    row; without one at its env steps, and where there are none at its publish.
+    row; without one at its env steps, and where there are none at its publish. Returns how many
+    rows there were.
     """
-    writer, steps = EventFileWriter(str(folder)), Steps()
+    writer, steps, num_rows = EventFileWriter(str(folder)), Steps(), 0
     try:
-        for batch in rows:
-            write_batch(writer, batch, rows.metrics, steps)
+        for batch in curves.batches():
+            write_batch(writer, batch, curves.metrics, steps)
+            num_rows += len(batch)
     finally:
         writer.close()
+    return num_rows
 
 
 class Steps:
@@ -58,9 +60,9 @@ def write_batch(
     """The rows of `batch`, whose places are those of `metrics`."""
     steps.look_at(metrics)
     values = np.ascontiguousarray(batch.values.T)
-    is_written = values.view(np.uint64) != NEVER_BITS
     names = [metrics[place].name for place in batch.places]
-    for head, row, mask in zip(batch.heads.T.tolist(), values, is_written, strict=True):
+    heads = batch.heads.T.tolist()
+    for head, row, mask in zip(heads, values, is_written(values), strict=True):
         publish, wall_ns, _, _, env_steps, _ = head
         written = [(names[place], float(row[place])) for place in np.flatnonzero(mask)]
         steps.take(written)

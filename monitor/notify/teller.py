@@ -23,7 +23,7 @@ LOOK_AGAIN_S = 0.02
 
 
 class Teller:
-    """Takes messages and returns at once. Each message is written to the run's `told.log` before it
+    """Takes messages and returns at once. Each message is written to the run's `sent.log` before it
     is sent, so that no message is sent twice, even by another process.
     """
 
@@ -76,7 +76,7 @@ class Teller:
         # A full disk is no reason to be silent; it is often what there is to tell.
         with suppress(OSError):
             if self._told is None:
-                self._told = EventsFile(self._run.told_path)
+                self._told = EventsFile(self._run.sent_path)
             if self._told.has_text(message.id):
                 return True
             line = f"{iso_time(time.time_ns())}  {message.kind:<7}  {message.id}"

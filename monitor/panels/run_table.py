@@ -1,14 +1,17 @@
-"""The list of runs as lines: columns that give way to the name when the screen is narrow."""
+"""The columns of the list of runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from rich.cells import cell_len
 
+from ...shared.runs.run_notes import RunNotes
+from ...shared.runs.status import RunStatus
 from ..charts.charted_metrics import RETURN, is_learning_curve, main_metric
+from ..render.columns import Column
 from ..render.formatting import (
     UNKNOWN,
     counted,
@@ -19,212 +22,82 @@ from ..render.formatting import (
     format_si,
     format_written,
 )
-from ..render.lines import Line, fit, fit_end, fit_line, fit_middle, line_width
+from ..render.lines import Line, fit, fit_middle
 from ..render.sparks import sparkline
-from ..runs.list.run_order import is_order, shown_value, value_text
+from ..runs.list.run_order import shown_value, value_text
 from ..runs.list.run_values import STAMP
 from ..runs.list.runs_poller import HERE, RunRow
-from ..runs.reading.conditions import condition_of
+from ..runs.reading.conditions import Condition, condition_of
 from .run_summary import draw_bar
 
-_STATE_WIDTH, _AGE_WIDTH, _NUMBER_WIDTH, _PERCENT_WIDTH, _DEVICE_WIDTH = 10, 7, 8, 6, 7
-_MIN_NOTE_WIDTH = 8
-_MAX_MACHINE_WIDTH = 14
-_MIN_BAR_WIDTH, _MAX_BAR_WIDTH = 8, 24
-_MAX_VALUE_WIDTH, _WIDE = 20, 110
-_MIN_SPARK_WIDTH, _MAX_SPARK_WIDTH = 8, 16
-_SHORT_NAME_WIDTH, _FULL_NAME_WIDTH, _MAX_NAME_WIDTH = 20, 34, 64  # full: with the date in the id
+NUMBER_WIDTH = 8
+_MAX_VALUE_WIDTH = 20
+_MIN_NOTE_WIDTH, _MAX_MACHINE_WIDTH = 8, 14
+_FULL_NAME_WIDTH, _MAX_NAME_WIDTH = 34, 64  # full: with the date in the id
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Widths in cells; 0 for a column that is left out. `value` is what the list is sorted by,
-    where that has no other column; `relative` the return relative to the reference's; `spark` the
-    return over the run.
-    """
-
-    name: int
-    age: int
-    value: int
-    relative: int
-    spark: int
-    speed: int
-    env_steps: int
-    device: int
-    bar: int
-
-
-def machine_width(hosts: Sequence[str]) -> int:
-    """The width of the column of machines; 0, which leaves it out, where there are no others."""
-    if not hosts:
-        return 0
-    return min(max(len(name) for name in ("machine", *hosts)) + 1, _MAX_MACHINE_WIDTH)
-
-
-def columns_of(
-    width: int, order: str = "newest", machine: int = 0, has_reference: bool = False
-) -> Columns:
-    """The columns for a screen of `width` cells, `machine` of them for the machine's name."""
-    width -= machine + 1 if machine else 0
-    state, percent, number = 3 + _STATE_WIDTH + 1, 1 + _PERCENT_WIDTH + 1, 1 + _NUMBER_WIDTH
-    age = 1 + _AGE_WIDTH
-    value = _value_width(width, order)
-    room = width - state - number - percent - value
-    age = age if not value or room >= _SHORT_NAME_WIDTH + age else 0
-    room -= age
-    relative = number if has_reference and room >= _SHORT_NAME_WIDTH + number else 0
-    room -= relative
-    speed = number if room >= _SHORT_NAME_WIDTH + number else 0
-    room -= speed
-    env_steps = number if room >= _FULL_NAME_WIDTH + 2 * number else 0
-    room -= env_steps
-    device = 1 + _DEVICE_WIDTH if room >= _SHORT_NAME_WIDTH + 1 + _DEVICE_WIDTH else 0
-    room -= device
-    spark = min(_MAX_SPARK_WIDTH, room - _FULL_NAME_WIDTH - 1)
-    spark = 1 + spark if spark >= _MIN_SPARK_WIDTH else 0
-    room -= spark
-    bar = min(_MAX_BAR_WIDTH, (room - _FULL_NAME_WIDTH) // 2)
-    bar = bar if bar >= _MIN_BAR_WIDTH else 0
-    name = max(4, min(room - bar, _MAX_NAME_WIDTH))
-    return Columns(name, age, value, relative, spark, speed, env_steps, device, bar)
-
-
-def _value_width(width: int, order: str) -> int:
-    """The width of the value's name, if there is room."""
-    name = shown_value(order)
-    most = _MAX_VALUE_WIDTH if width >= _WIDE else _NUMBER_WIDTH
-    return 1 + max(_NUMBER_WIDTH, min(len(name) + 1, most)) if name else 0
-
-
-def draw_head(
-    width: int,
+def run_columns(
     order: str = "newest",
-    is_reversed: bool = False,
-    machine: int = 0,
+    hosts: Sequence[str] = (),
     main: str = "return",
-    has_reference: bool = False,
-) -> Line:
-    """The names of the columns; that of the order stands out, with the way it goes. `main` is the
-    `main_heading` of the runs.
-    """
-    line: Line = []
-    for name, cells, align in _heads(width, order, machine, has_reference):
-        is_order = name == order
-        shown = main if name == "return" else shown_value(name) or name
-        mark = ("↑" if is_reversed else "↓") if is_order else ""
-        indent = "   " if name == "state" else ""
-        text = f"{fit_end(shown, cells - len(indent) - len(mark))}{mark}"
-        line.append(
-            (indent + fit(text, cells - len(indent), align), "focus" if is_order else "dim")
-        )
-        line.append((" ", "dim"))
-    return fit_line(line, width, "dim")
-
-
-def order_under(
-    width: int, column: int, order: str = "newest", machine: int = 0, has_reference: bool = False
-) -> str | None:
-    """The order whose column stands at a cell of the head."""
-    start = 0
-    for name, cells, _ in _heads(width, order, machine, has_reference):
-        if start <= column < start + cells + 1:
-            return name if is_order(name) else "return"
-        start += cells + 1
-    return None
-
-
-def draw_row(
-    row: RunRow,
-    width: int,
-    is_selected: bool,
-    mark: str = " ",
-    order: str = "newest",
-    machine: int = 0,
     reference: RunRow | None = None,
-) -> Line:
-    """One run: what it is, how it is doing, how far it is. `mark` is a letter before its state."""
-    prefix = "cursor_" if is_selected else ""
-    columns = columns_of(width, order, machine, reference is not None)
-    name = short_name(row.name, columns.name)
-    main = main_metric(row.status.metrics) if row.status else ""
-    main = "" if main == RETURN else main
-    # A tag, or the name of a metric, says more than the date.
-    if any(
-        cell_len(f"{name} {word}") > columns.name
-        for word in (*(f"#{tag}" for tag in row.notes.tags[:1]), main)
-        if word
-    ):
-        name = fit_middle(STAMP.sub("", name), columns.name)
-    notes = _notes(row, main, columns.name - cell_len(name), prefix)
-    where = _machine(row, machine, prefix)
-    marks: Line = [("▌" if is_selected else " ", f"{prefix}focus")]
-    if row.status is None:
-        unread: Line = [
-            (f"  {'…':{_STATE_WIDTH}} ", f"{prefix}dim"),
-            (name, f"{prefix}text"),
-            *notes,
-            *where,
-        ]
-        return fit_line([*marks, *unread], width, f"{prefix}text")
-    condition = condition_of(row.status, row.is_page_expected)
-    line = [
-        *marks,
-        (f"{condition.symbol}", f"{prefix}{condition.style}"),
-        (mark, f"{prefix}focus"),
-        (f"{fit(condition.word, _STATE_WIDTH)} ", f"{prefix}{condition.style}"),
-        (name, f"{prefix}{'strong' if is_selected else 'text'}"),
-        *notes,
-        *where,
-    ]
-    if row.status.age_s is None:
-        line.append((fit(f" {condition.notice}", width - line_width(line)), f"{prefix}dim"))
-    else:
-        line += _numbers(row, columns, prefix, order, reference)
-    return fit_line(line, width, f"{prefix}text")
-
-
-def _notes(row: RunRow, main: str, room: int, prefix: str) -> Line:
-    """Tags, the name of the `main` metric, then the note, in the `room` that the name leaves of its
-    column; blank where none.
+) -> list[Column[RunRow]]:
+    """The columns of a list by `order`, of runs on this machine and on `hosts`. `main` is the
+    `main_heading` of the runs; with a `reference`, a column has the distances from its value.
     """
-    line: Line = []
-    for tag in row.notes.tags:
-        if cell_len(tag) + 2 <= room:
-            line.append((f" #{tag}", f"{prefix}focus"))
-            room -= cell_len(tag) + 2
-    if main and cell_len(main) < room:
-        line.append((f" {main}", f"{prefix}dim"))
-        room -= cell_len(main) + 1
-    text = f" {row.notes.note}" if row.notes.note and room >= _MIN_NOTE_WIDTH else ""
-    return [*line, (fit(text, room), f"{prefix}dim")]
+    machine_width = min(max(map(len, ("machine", *hosts))) + 1, _MAX_MACHINE_WIDTH)
+    machine = Column("machine", lambda row: row.host or HERE, machine_width, order="machine",
+                     draw=_draw_machine)  # fmt: skip
+    relative = Column[RunRow]("vs ref", lambda row: _relative(row, reference), NUMBER_WIDTH,
+                              priority=2, align=">", order="return")  # fmt: skip
+    return [
+        Column("state", lambda row: _condition(row).word, 12, order="state", draw=_draw_state),
+        Column("run", _full_name, 20, _MAX_NAME_WIDTH, align="<>", order="run", draw=_draw_name,
+               keeps=_FULL_NAME_WIDTH),
+        *([machine] if hosts else []),
+        Column("age", lambda row: format_age(_status(row).age_s), 7, priority=1, align=">",
+               style="dim", order="age"),
+        Column("steps/s", _speed, NUMBER_WIDTH, priority=3, align=">", order="steps/s"),
+        *value_columns(order, value_text),
+        Column(main, _main_text, NUMBER_WIDTH, align=">", order="return", draw=_draw_main),
+        *([relative] if reference else []),
+        Column("curve", no_text, 10, 16, 6, order="return", draw=_draw_curve),
+        Column("steps", lambda row: format_count(_status(row).env_steps), NUMBER_WIDTH, priority=5,
+               align=">", order="steps"),
+        Column("device", lambda row: row.device or UNKNOWN, 7, priority=4, align=">", style="dim",
+               order="device"),
+        Column("done", lambda row: format_percent(_status(row).progress_fraction), 6, align=">",
+               order="done"),
+        Column("", no_text, 8, 24, 7, draw=_draw_progress),
+        Column("about", _about, 16, 80, 8, draw=_draw_about),
+    ]  # fmt: skip
 
 
-def _machine(row: RunRow, width: int, prefix: str) -> Line:
-    """The name of the run's machine, marked where that does not answer."""
-    if not width:
-        return []
-    name = f"▲{row.host}" if row.is_lost else row.host or HERE
-    return [(f" {fit(name, width)}", f"{prefix}{'warning' if row.is_lost else 'dim'}")]
+def value_columns(order: str, text: Callable[[Any, str], str]) -> list[Column[Any]]:
+    """The column of what a list is sorted by, if it has none of its own."""
+    name = shown_value(order)
+    most = min(len(name) + 1, _MAX_VALUE_WIDTH)
+    column = Column[Any](name, lambda row: text(row, order), NUMBER_WIDTH, most, -1, ">", "strong",
+                         order)  # fmt: skip
+    return [column] if name else []
 
 
-def _heads(width: int, order: str, machine: int, has_reference: bool) -> list[tuple[str, int, str]]:
-    """Order or name, width and alignment of every column; between two is one cell."""
-    columns = columns_of(width, order, machine, has_reference)
-    heads = [
-        ("state", 3 + _STATE_WIDTH + 1, "<"),
-        ("run", columns.name + 1, "<"),
-        ("machine", machine + 1 if machine else 0, "<"),
-        ("age", columns.age, ">"),
-        ("steps/s", columns.speed, ">"),
-        (order, columns.value, ">"),
-        ("return", 1 + _NUMBER_WIDTH, ">"),
-        ("vs ref", columns.relative, ">"),
-        ("curve", columns.spark, "<"),
-        ("steps", columns.env_steps, ">"),
-        ("device", columns.device, ">"),
-        ("done", 1 + _PERCENT_WIDTH, ">"),
-    ]
-    return [(name, cells - 1, align) for name, cells, align in heads if cells]
+def no_text(_: object) -> str:
+    """The text of a column that is only drawn."""
+    return ""
+
+
+def notice_of(row: RunRow) -> str:
+    """The text in place of the numbers of a run that has none yet; a blank while it is unread."""
+    if row.status is None:
+        return " "
+    return f" {_condition(row).notice}" if row.status.age_s is None else ""
+
+
+def notes_in_words(notes: RunNotes) -> str:
+    """`#baseline #v2 a wider network (archived)`; empty where nobody wrote anything."""
+    words = [*(f"#{tag}" for tag in notes.tags), notes.note]
+    return " ".join(filter(None, [*words, "(archived)" if notes.is_archived else ""]))
 
 
 def short_name(run_id: str, width: int) -> str:
@@ -239,43 +112,102 @@ def draw_count(rows: Sequence[RunRow]) -> str:
     return f"{runs}, {alive} alive" if alive else runs
 
 
-def _numbers(
-    row: RunRow, columns: Columns, prefix: str, order: str, reference: RunRow | None
-) -> Line:
-    status = row.status
-    assert status
-    speed, fraction = status.env_steps_per_s, status.progress_fraction
-    has_speed = speed is not None and math.isfinite(speed)
-    has_fraction = fraction is not None and math.isfinite(fraction)
-    line: Line = []
-    if columns.age:
-        line.append((" " + fit(format_age(status.age_s), _AGE_WIDTH, ">"), f"{prefix}dim"))
-    if columns.speed:
-        line.append((_number(format_si(speed or 0.0) if has_speed else UNKNOWN), f"{prefix}text"))
-    if columns.value:
-        value = fit(value_text(row, order), columns.value - 1, ">")
-        line.append((f" {value}", f"{prefix}strong"))
-    main = main_metric(status.metrics) or RETURN
-    style = "text" if main == RETURN else "dim"
-    text = format_written(status.metrics.get(main), _NUMBER_WIDTH)
-    line.append((_number(text), f"{prefix}{style}"))
-    if reference and columns.relative:
-        metrics = reference.status.metrics if reference.status else {}
-        relative = format_relative(status.metrics.get(main), metrics.get(main))
-        line.append((_number("ref" if row.run == reference.run else relative), f"{prefix}text"))
-    if columns.spark:
-        spark = sparkline(row.returns, columns.spark - 1, is_learning_curve(main))
-        line.append((f" {spark}", f"{prefix}good"))
-    if columns.env_steps:
-        line.append((_number(format_count(status.env_steps)), f"{prefix}text"))
-    if columns.device:
-        line.append((" " + fit(row.device or UNKNOWN, _DEVICE_WIDTH, ">"), f"{prefix}dim"))
-    percent = fit(format_percent(fraction) if has_fraction else UNKNOWN, 1 + _PERCENT_WIDTH, ">")
-    line.append((f"{percent} ", f"{prefix}text"))
-    if columns.bar and has_fraction:
-        line += draw_bar(fraction, columns.bar, condition_of(status).style, prefix)
+def _status(row: RunRow) -> RunStatus:
+    return row.status or RunStatus(row.run.id, "running")
+
+
+def _condition(row: RunRow) -> Condition:
+    if row.status is None:
+        return Condition("…", " ", "dim")
+    return condition_of(row.status, row.is_page_expected)
+
+
+def _draw_state(row: RunRow, width: int) -> Line:
+    condition = _condition(row)
+    return [(f"{condition.symbol} {condition.word}", condition.style)]
+
+
+def _full_name(row: RunRow) -> str:
+    """The name that commands take."""
+    return f"{row.host}:{row.name}" if row.host else row.name
+
+
+def _draw_name(row: RunRow, width: int) -> Line:
+    """The name, tags, the name of the main metric if that is not the return, and the note."""
+    name, main = short_name(row.name, width), _other_main(row)
+    # A tag, or the name of a metric, says more than the date.
+    words = [*(f"#{tag}" for tag in row.notes.tags[:1]), *([main] if main else [])]
+    if any(cell_len(f"{name} {word}") > width for word in words):
+        name = fit_middle(STAMP.sub("", name), width)
+    line: Line = [(name, "name")]
+    room = width - cell_len(name)
+    for text, style in [*((f" #{tag}", "focus") for tag in row.notes.tags), (f" {main}", "dim")]:
+        if len(text) > 1 and cell_len(text) <= room:
+            line.append((text, style))
+            room -= cell_len(text)
+    if row.notes.note and room >= _MIN_NOTE_WIDTH:
+        line.append((fit(f" {row.notes.note}", room), "dim"))
     return line
 
 
-def _number(text: str) -> str:
-    return " " + fit(text, _NUMBER_WIDTH, ">")
+def _draw_machine(row: RunRow, width: int) -> Line:
+    """The name of the run's machine, marked if that does not answer."""
+    name = f"▲{row.host}" if row.is_lost else row.host or HERE
+    return [(fit(name, width), "warning" if row.is_lost else "dim")]
+
+
+def _speed(row: RunRow) -> str:
+    speed = _status(row).env_steps_per_s
+    return format_si(speed) if speed is not None and math.isfinite(speed) else UNKNOWN
+
+
+def _other_main(row: RunRow) -> str:
+    """The name of the run's main metric; empty if that is the return, or if it has none."""
+    name = main_metric(_status(row).metrics)
+    return "" if name == RETURN else name
+
+
+def _main_value(row: RunRow) -> float | None:
+    return _status(row).metrics.get(_other_main(row) or RETURN)
+
+
+def _main_text(row: RunRow) -> str:
+    return format_written(_main_value(row), NUMBER_WIDTH)
+
+
+def _draw_main(row: RunRow, width: int) -> Line:
+    return [(fit(_main_text(row), width, ">"), "dim" if _other_main(row) else "text")]
+
+
+def _relative(row: RunRow, reference: RunRow | None) -> str:
+    """How far the main metric is above that of the reference."""
+    if reference is None or row.run == reference.run:
+        return "ref"
+    other = _status(reference).metrics.get(_other_main(row) or RETURN)
+    return format_relative(_main_value(row), other)
+
+
+def _draw_curve(row: RunRow, width: int) -> Line:
+    """The main metric over the run."""
+    is_learning = is_learning_curve(_other_main(row) or RETURN)
+    return [(sparkline(row.returns, width, is_learning), "good")]
+
+
+def _draw_progress(row: RunRow, width: int) -> Line:
+    fraction = _status(row).progress_fraction
+    is_known = fraction is not None and math.isfinite(fraction)
+    return draw_bar(fraction, width, _condition(row).style) if is_known else []
+
+
+def _about(row: RunRow) -> str:
+    """What else there is to say: a notice, the name of the main metric, tags and note."""
+    words = (_doing(row), _other_main(row), notes_in_words(row.notes))
+    return "; ".join(filter(None, words))
+
+
+def _doing(row: RunRow) -> str:
+    return _condition(row).progress or _condition(row).notice
+
+
+def _draw_about(row: RunRow, width: int) -> Line:
+    return [(fit(_doing(row), width), "dim")]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...shared.errors import OperantError
 from ...shared.processes.python_program import python_program
-from ...shared.runs.owners import open_folder, this_user
+from ...shared.runs.owners import opened_folder, this_user
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
 from ..notify.message import Message
@@ -66,14 +66,10 @@ def complete_run(run: Run) -> bool:
 
 def _remove_halves(run: Run) -> None:
     """Files that were being written when everything ended."""
-    with suppress(OSError):
-        folder = open_folder(run.folder, this_user())
-        try:
-            for name in os.listdir(folder):
-                if name.startswith(".") and name.endswith((".building", ".recording")):
-                    os.unlink(name, dir_fd=folder)
-        finally:
-            os.close(folder)
+    with suppress(OSError), opened_folder(run.folder, this_user()) as folder:
+        for name in os.listdir(folder):
+            if name.startswith(".") and name.endswith((".building", ".recording")):
+                os.unlink(name, dir_fd=folder)
 
 
 def tell_in_background(run: Run, messages: Sequence[Message]) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ...shared.page.row_ring import publish_of
+from ...shared.rows.row_batch import batch_of
 from ...shared.rows.row_blob import CHUNK_ROWS
 from ...shared.rows.row_file import RowFile
 from ...shared.rows.row_tables import LOST_EVENTS
-from ...shared.rows.rows import batch_of
 from ...shared.runs.run_folder import Run
 from .page_watch import Page
 from .rows import Row, row_of

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...shared import MetricsReader, Outcome, PageError
-from ...shared.page.layout import ROWS_END_OFFSET, Section
+from ...shared.page.layout import ROWS_END_OFFSET, ROWS_HEAD_BYTES, Section
 from ...shared.page.page_file import building_name, is_left_behind, save_page_copy
 from ...shared.page.page_place import page_path, page_place
 from ...shared.processes.lock import is_held
@@ -111,12 +111,13 @@ def _save(
 
 def _emptied(reader: MetricsReader, data: bytes, offset: int, ring: Section) -> bytes:
     """`data` from `offset` of a page on, its ring of rows zeros that begin where they end."""
-    start = ring.offset + ROWS_END_OFFSET
-    end_of_rows = os.pread(reader.fd, 8, start)
+    head = os.pread(reader.fd, ROWS_HEAD_BYTES, ring.offset)
+    end_of_rows = head[ROWS_END_OFFSET : ROWS_END_OFFSET + 8]
+    head = end_of_rows + head[ROWS_END_OFFSET:]
     first, last = max(offset, ring.offset), min(offset + len(data), ring.offset + ring.size_bytes)
     if first >= last:
         return data
-    head = (end_of_rows * 2)[first - ring.offset : last - ring.offset]
+    head = head[first - ring.offset : last - ring.offset]
     inside = head + bytes(last - first - len(head))
     return data[: first - offset] + inside + data[last - offset :]
 

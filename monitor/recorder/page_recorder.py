@@ -14,11 +14,13 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from ...shared import Event, MetricsReader, NoPageError, Outcome, Snapshot
 from ...shared.page.page_place import page_place
 from ...shared.processes.host import boot_id, process_start
 from ...shared.processes.lock import is_held
+from ...shared.rows.curves import Curves
 from ...shared.runs.alert_rule import AlertRule
 from ...shared.runs.run_folder import Run
 from ...shared.runs.status import RunStatus, status_of
@@ -108,17 +110,20 @@ class PageAlerts:
     def __init__(
         self,
         events: EventsFile,
+        rows_path: Path,
         rules: Callable[[], Sequence[AlertRule]],
         tell: Callable[[Alert], None],
     ) -> None:
         """`rules` are those of people. `tell` takes each new alert."""
-        self._events = events
+        self._events, self._rows_path = events, rows_path
         self._rules, self._tell = rules, tell
         self._found: list[Alert] = []
+        self._curves: Curves | None = None
         self.begin()
 
     def begin(self) -> None:
         """Continue with the page of another process."""
+        self.close()
         self._watch: AlertWatch | None = None
         self._checked = 0  # the publish up to which there are no new alerts
 
@@ -134,9 +139,18 @@ class PageAlerts:
                 self._watch = AlertWatch(last_row(), self._sent_before())
             self._watch.follow(self._rules())
             phase = page.reader.phase()
-            schema, history = page.reader.schema(), page.reader.history()
-            self._found += self._watch.take(schema, history, phase.name if phase else "")
+            self._curves = self._curves or Curves(self._rows_path, page.reader)
+            history = self._curves.history()
+            self._found += self._watch.take(
+                page.reader.schema(), history, phase.name if phase else ""
+            )
         self._write()
+
+    def close(self) -> None:
+        """Let go of the file of rows."""
+        if self._curves:
+            self._curves.close()
+        self._curves = None
 
     def _write(self) -> None:
         lines = {event_line(alert.as_event()): alert for alert in self._found}
@@ -183,7 +197,7 @@ class PageRecorder:
         self._every_row = EveryRow(run, sinks, now)
         self._event_number = 0
         self._copied_s = NEVER_S
-        self._alerts = PageAlerts(events, rules, tell)
+        self._alerts = PageAlerts(events, run.rows_path, rules, tell)
         self._ended_as: RunStatus | None = None
         self._ended_at: tuple[str, Snapshot | None] = "", None
         self._num_complaints = 0
@@ -286,6 +300,7 @@ class PageRecorder:
             if not self._is_alive():
                 remove_page(self._run, page.reader if page else None)
         with self._complaining():
+            self._alerts.close()
             self._every_row.close()
         self._is_page_held = False
         if self._exit is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...shared import Metric, Snapshot
 from ...shared.page.layout import NEVER, NEVER_BITS
-from ...shared.rows.rows import RowBatch
+from ...shared.rows.row_batch import RowBatch
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from ...shared import Metric
+from ...shared.rows.row_batch import RowBatch
 from ...shared.rows.row_file_reader import RowFileReader
-from ...shared.rows.rows import RowBatch
 from ...shared.runs.recorder_process import SINK_PACKAGES, RecorderSettings, lacking
 from ...shared.runs.run_folder import Run
 from .rows import Row

@@ -8,7 +8,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...shared import Metric
-from ...shared.rows.rows import RowBatch
+from ...shared.rows.row_batch import RowBatch
 from ...shared.runs.owners import make_private_folder
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run

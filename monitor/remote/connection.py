@@ -45,7 +45,7 @@ class Connection:
         """
         frame = read_frame(self._out, magic_was_read=True) if skip_greeting(self._out) else None
         if frame is None:
-            raise self._why_it_ended()
+            raise self.why_it_ended()
         protocol = frame.head.get("protocol")
         if protocol != PROTOCOL:
             raise OperantError(
@@ -68,7 +68,7 @@ class Connection:
             if pipe:
                 pipe.close()
 
-    def _why_it_ended(self) -> OperantError:
+    def why_it_ended(self) -> OperantError:
         """From the exit code of ssh or of the remote operant, and the last line of its errors."""
         host = self._host
         try:

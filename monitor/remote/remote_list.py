@@ -1,140 +1,113 @@
-"""The runs of another machine, kept up to date by a thread."""
+"""The runs of other machines, beside those of this one."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import NamedTuple
 
-from ...shared.text.harmless import one_line
-from ..runs.list.runs_poller import RunRow
-from .connection import Connection
-from .frames import Frame
-from .host import list_command
-from .row_bounds import MAX_LIST_BYTES, MAX_ROWS
-from .row_messages import read_list, row_bytes
-
-AGAIN_AFTER_S = 5.0
-SILENT_AFTER_S = 10.0  # a frame comes every second, whether there is news or not
-
-
-class ListedRuns(NamedTuple):
-    """What is known of a machine's runs. `trouble` says why nothing new comes; `is_complete` is
-    False as long as more is known to come.
-    """
-
-    rows: tuple[RunRow, ...]
-    trouble: str
-    is_complete: bool
+from ...shared.errors import OperantError
+from ...shared.runs.run_elsewhere import RunElsewhere
+from ..runs.list.runs_poller import Machine, RunRow, RunsPoller, RunsView
+from .host import RemoteName, list_command
+from .remote_run import RemoteRun
+from .remote_stream import RemoteStream
 
 
 class RemoteList:
-    """The list of the runs of `host`. `start` keeps it up to date until `close`, asking again as
-    often as it takes; what was seen stays meanwhile.
+    """The list of the runs of `host`. `start` keeps it up to date until `close`; what was seen
+    stays while the host does not answer.
     """
 
     def __init__(self, host: str, now: Callable[[], float] = time.monotonic) -> None:
         self.host = host
-        self._now = now
-        self._lock = threading.Lock()
-        self._ended = threading.Event()
-        self._connection: Connection | None = None
-        self._rows: dict[str, RunRow] = {}
-        self._num_bytes = 0  # of all rows, about
-        self._unnamed: set[str] = set()  # known before this connection, and not named in it
-        self._is_complete = self._is_connected = False
-        self._trouble = "connecting"
-        self._seen_s = now()
+        self.stream = RemoteStream(host, lambda may_ask: list_command(host, may_ask=may_ask), now)
+        self._poller = RunsPoller(now, lambda: list(self.stream.mirror.runs.values()))
 
-    def start(self) -> None:
-        threading.Thread(target=self._follow, name=f"list {self.host}", daemon=True).start()
-
-    def read_once(self, *, may_ask: bool) -> ListedRuns:
+    def read_once(self, *, may_ask: bool) -> list[RunRow]:
         """All runs, as they are now. Raises OperantError where the machine cannot be asked."""
         try:
-            for _ in self._frames(may_ask):
-                if self._is_complete:
-                    break
+            self.stream.connect(lambda piece: piece.is_complete is True, may_ask=may_ask)
+            return list(all_rows(self.poll))
         finally:
-            self.close()
-        return self.poll()
+            self.stream.close()
 
-    def poll(self) -> ListedRuns:
+    def poll(self) -> RunsView:
         """What is known by now; it raises nothing."""
-        with self._lock:
-            now_s = self._now()
-            trouble, silent_s = self._trouble, now_s - self._seen_s
-            if self._is_connected and silent_s > SILENT_AFTER_S:
-                trouble = f"{self.host} says nothing for {silent_s:.0f} s"
-            is_complete = self._is_complete or not self._is_connected
-            rows = tuple(
-                replace(row.at(now_s), is_lost=bool(trouble)) for row in self._rows.values()
-            )
-        return ListedRuns(rows, trouble, is_complete)
+        view, trouble = self._poller.poll(), self.stream.trouble
+        rows = [replace(row, host=self.host, is_lost=bool(trouble)) for row in view.rows]
+        is_complete = self.stream.is_complete or not self.stream.is_connected
+        return RunsView(
+            tuple(row for row in rows if row.status),
+            is_complete and view.is_complete,
+            view.has_returns,
+            (Machine(self.host, trouble),),
+        )
+
+
+class Machines:
+    """The runs of `hosts` and, unless they are left out, of this machine. Hosts are asked from the
+    first look on, in a thread for each: none holds up the others.
+    """
+
+    def __init__(self, hosts: Sequence[str], with_local: bool = True) -> None:
+        self.lists = [RemoteList(host) for host in dict.fromkeys(hosts)]
+        self._local = RunsPoller() if with_local else None
+        self._has_begun = False
+
+    def poll(self) -> RunsView:
+        """All runs as they are known now, newest first; it raises nothing."""
+        if not self._has_begun:
+            self._has_begun = True
+            for remote in self.lists:
+                remote.stream.start()
+        views = [self._local.poll()] if self._local else []
+        views += [remote.poll() for remote in self.lists]
+        return RunsView(
+            tuple(newest_first([row for view in views for row in view.rows])),
+            all(view.is_complete for view in views),
+            all(view.has_returns for view in views),
+            tuple(machine for view in views for machine in view.machines),
+        )
+
+    def open(self, run: RunElsewhere) -> RemoteRun:
+        """A source of its views, which shows what the list knows until the run's stream comes."""
+        source = RemoteRun(RemoteName(run.host, run.there), run)
+        source.start()
+        return source
 
     def close(self) -> None:
-        self._ended.set()
-        self._hang_up()
+        for remote in self.lists:
+            remote.stream.close()
 
-    def _follow(self) -> None:
-        while not self._ended.is_set():
-            try:
-                for _ in self._frames(may_ask=False):
-                    pass
-                trouble = f"lost the connection to {self.host}"
-            # Whatever comes from another machine must not end the monitor.
-            except Exception as error:
-                trouble = one_line(str(error), 300) or type(error).__name__
-            self._hang_up()
-            with self._lock:
-                self._trouble, self._is_connected = f"{trouble}; trying again", False
-            self._ended.wait(AGAIN_AFTER_S)
 
-    def _frames(self, may_ask: bool) -> Iterator[None]:
-        """Connect, and take every frame that comes."""
-        connection = Connection(self.host, list_command(self.host, may_ask=may_ask))
-        self._connection = connection
-        if self._ended.is_set():
-            return
-        self._unnamed = set(self._rows)
-        self._take(connection.first_frame())
-        yield
-        for frame in connection.frames():
-            if self._ended.is_set():
-                return
-            self._take(frame)
-            yield
+def list_machines(hosts: Sequence[str]) -> tuple[list[RunRow], list[str]]:
+    """The runs of this machine and of `hosts`, newest first, and a line for each host that could
+    not be asked. Hosts are asked at the same time; ssh may ask for a password where there is one.
+    """
+    may_ask = len(hosts) == 1
 
-    def _take(self, frame: Frame) -> None:
-        said = read_list(frame.head)
-        with self._lock:
-            for row in said.rows:
-                before = self._rows.get(row.run)
-                if before is None and len(self._rows) >= MAX_ROWS:
-                    continue
-                self._keep(row.run, row.row(self.host, self._now(), before))
-                self._unnamed.discard(row.run)
-            gone = {*said.gone, *(self._unnamed if said.is_complete else ())}
-            self._unnamed -= gone
-            for run_id in gone:
-                self._drop(run_id)
-            self._is_complete = said.is_complete
-            self._trouble, self._is_connected, self._seen_s = "", True, self._now()
+    def listed(host: str) -> tuple[list[RunRow], str]:
+        try:
+            return RemoteList(host).read_once(may_ask=may_ask), ""
+        except OperantError as error:
+            return [], str(error)
 
-    def _keep(self, run_id: str, row: RunRow) -> None:
-        """In place of what was known of that run, where there is room for it."""
-        before = self._rows.get(run_id)
-        num_bytes = self._num_bytes + row_bytes(row) - (row_bytes(before) if before else 0)
-        if num_bytes <= MAX_LIST_BYTES:
-            self._rows[run_id], self._num_bytes = row, num_bytes
+    rows = all_rows(RunsPoller().poll)
+    with ThreadPoolExecutor(max(1, len(hosts))) as pool:
+        found = list(pool.map(listed, hosts))
+    rows += [row for rows, _ in found for row in rows]
+    return newest_first(rows), [trouble for _, trouble in found if trouble]
 
-    def _drop(self, run_id: str) -> None:
-        if row := self._rows.pop(run_id, None):
-            self._num_bytes -= row_bytes(row)
 
-    def _hang_up(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection:
-            connection.close()
+def all_rows(poll: Callable[[], RunsView]) -> list[RunRow]:
+    """The rows of a list once every run was looked at."""
+    while not (view := poll()).is_complete:
+        pass
+    return list(view.rows)
+
+
+def newest_first(rows: Sequence[RunRow]) -> list[RunRow]:
+    """By the second in the id; of the same second as they come."""
+    return sorted(rows, key=lambda row: row.run.id.removeprefix(f"{row.host}:")[:15], reverse=True)

@@ -6,148 +6,148 @@ import json
 import select
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import Any, BinaryIO
 
 from ...shared.errors import PageError
-from ...shared.page.header import PageIdentity
-from ...shared.runs.run_folder import Run
-from ...shared.runs.run_notes import RunNotes
-from ...shared.runs.status import open_page
-from ..recorder.events_file import event_line
+from ...shared.page.reader import MetricsReader
+from ...shared.processes.host import process_start
+from ...shared.processes.lock import RECORDER, lock_holder
+from ...shared.runs.run_elsewhere import REPORT_FILE
+from ...shared.runs.run_folder import DIFF_FILE, PACKAGES_FILE, Run
+from ...shared.runs.status import RunReport, RunStatus, open_page, status_of
 from ..runs.list.runs_poller import RunRow, RunsPoller
-from ..runs.reading.alerts import Alert
-from ..runs.reading.run_description import NO_DESCRIPTION
-from ..runs.reading.run_poller import RunPoller
-from .frames import PROTOCOL, Frame, write_frame
-from .page_blocks import PageBlocks
-from .row_bounds import MAX_KEYS, MAX_METRICS, VALUE_CHARACTERS, plain_value
+from ..runs.machine.machine_sampler import MachineSampler
+from ..runs.reading.media import RecordedMedia
+from .changed_files import GrowingFile, PageFile, Pieces, SmallFile, whole
+from .frames import MACHINE_FILE, PLACE_FILE, PROTOCOL, Frame, write_frame
+from .sent_rows import SentRows
 
-MACHINE_EVERY_S = 2.0  # and the console
+MACHINE_EVERY_S = 2.0
 SOON_S = 0.05  # while some runs were never looked at
-FRAME_BYTES = 1 << 18  # about, of the rows of one frame
-MOST = 1e18  # of a number in the pipe
+MOST = 1e18  # of a number in a report
+LIST_METRICS = 256  # of a run in the list
 MOVED_S = 0.5  # a last publish that moved by more is another one
-CONSOLE_LINES, LINE_CHARACTERS = 300, 1000  # of a console at most
-NUM_ALERTS = 100
 
 
 def send_run(run: Run, out: BinaryIO, every_s: float, watcher: BinaryIO = sys.stdin.buffer) -> None:
-    """Write a frame every `every_s` until the other side is gone: until `out` breaks or `watcher`,
-    from which nothing is ever expected, ends.
+    """Write what changed in the files of `run` every `every_s`, see `_send`."""
+    sender = _RunSender(run)
+    _send(out, watcher, run.id, sender.look, lambda: every_s)
+
+
+def send_list(out: BinaryIO, every_s: float, watcher: BinaryIO = sys.stdin.buffer) -> None:
+    """Write what changed in the list of runs every `every_s`, see `_send`."""
+    sender = _ListSender()
+    _send(out, watcher, "", sender.look, lambda: every_s if sender.is_complete else SOON_S)
+
+
+def _send(
+    out: BinaryIO,
+    watcher: BinaryIO,
+    run_id: str,
+    look: Callable[[], Iterator[Frame]],
+    pause_s: Callable[[], float],
+) -> None:
+    """Write what `look` gives until the other side is gone: until `out` breaks or `watcher`, from
+    which nothing is ever expected, ends.
     """
-    sender = _Sender(run)
     try:
-        write_frame(out, sender.greeting())
+        write_frame(out, Frame({"protocol": PROTOCOL, "run": run_id}))
         while True:
-            write_frame(out, sender.look())
-            while not sender.is_complete:
-                write_frame(out, sender.look())
-            ready, _, _ = select.select([watcher], [], [], every_s)
+            for frame in look():
+                write_frame(out, frame)
+            ready, _, _ = select.select([watcher], [], [], pause_s())
             if ready and not watcher.read1(1):  # type: ignore[attr-defined]
                 return
     except BrokenPipeError:
         return
-    finally:
-        sender.close()
 
 
-class _Sender:
+class _RunSender:
     """Looks at one run and remembers what of it was sent."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._poller = RunPoller(run, reads_rows=False)
-        self._identity: PageIdentity | None = None
-        self._blocks = PageBlocks()
+        small = (run.manifest_path, run.notes_path, *_beside(run))
+        self._small = [SmallFile(path) for path in small]
+        self._growing = [GrowingFile(run.events_path), GrowingFile(run.console_path())]
+        self._page, self._place = PageFile(), _Place(run)
+        self._rows = SentRows(run.rows_path)
+        self._media = RecordedMedia(run)
+        self._sampler = MachineSampler(run.folder.parent)
         self._sampled_s = float("-inf")
-        self._console: tuple[str, ...] = ()
-        self._alerts: tuple[Alert, ...] = ()
-        self._notes = RunNotes()
-        self._description = NO_DESCRIPTION
 
-    def greeting(self) -> Frame:
-        """The status alone, so that who wants no more need not wait for the page."""
-        return Frame({"protocol": PROTOCOL, "run": self._run.id, **self._state()})
+    def look(self) -> Iterator[Frame]:
+        """What changed. The small files and the report are first: who wants the status alone need
+        not wait for the page.
+        """
+        for head, data in self._pieces():
+            yield Frame({"run": self._run.id, **head}, data)
+        yield Frame({"run": self._run.id, "is_complete": True})
 
-    def look(self) -> Frame:
-        """The status, and what changed in the page where it can be read."""
-        head = self._state()
+    def _pieces(self) -> Pieces:
+        for small in self._small:
+            yield from small.pieces()
+        reader, page_error = None, ""
         try:
             reader = open_page(self._run)
-        except PageError:
-            return Frame(head)
+        except PageError as error:
+            page_error = str(error)
         try:
-            if reader.header.identity != self._identity:
-                self._identity, self._blocks = reader.header.identity, PageBlocks()
-            changes = self._blocks.changes(reader)
-            head["page"] = {
-                "identity": self._identity,
-                "bytes": reader.header.layout.page_bytes,
-                "is_partial": not self._blocks.is_complete,
-            }
-            return Frame(head, changes)
-        except PageError:
-            self._blocks = PageBlocks()
-            self._identity = None
-            return Frame(head)
+            yield self._report(status_of(self._run, reader, page_error))
+            if time.monotonic() - self._sampled_s >= MACHINE_EVERY_S:
+                self._sampled_s = time.monotonic()
+                yield whole(MACHINE_FILE, json.dumps(self._machine(reader)).encode())
+            if reader:
+                yield from self._page.pieces(reader)
+                yield from self._rows.pieces(reader)
+        except PageError:  # cut short: all of it is sent when it is whole again
+            self._page, self._rows = PageFile(), SentRows(self._run.rows_path)
         finally:
-            reader.detach()
+            if reader:
+                reader.detach()
+        yield from self._place.pieces(reader.header.identity if reader else None)
+        for growing in self._growing:
+            yield from growing.pieces()
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the other side has all of the page as it was at the last look."""
-        return self._blocks.is_complete
+    def _report(self, status: RunStatus) -> tuple[dict[str, Any], bytes]:
+        return _report(
+            RunReport(
+                status,
+                is_recorded=lock_holder(self._run.lock_path, RECORDER) is not None,
+                num_media=len(self._media.read()),
+            )
+        )
 
-    def close(self) -> None:
-        self._poller.close()
-
-    def _state(self) -> dict[str, Any]:
-        view = self._poller.poll()
-        head = {
-            "status": view.status.as_fields(),
-            "is_page_expected": view.is_page_expected,
-            "num_media": len(view.media),
-        }
-        if view.notes != self._notes:
-            self._notes = view.notes
-            head["notes"] = view.notes.as_json()
-        if view.description is not self._description:
-            self._description = view.description
-            head["description"] = asdict(view.description)
-        if time.monotonic() - self._sampled_s >= MACHINE_EVERY_S:
-            self._sampled_s = time.monotonic()
-            sample = self._poller.machine()
-            head["machine"] = sample.as_json() if sample else None
-            head["is_recorded"] = view.is_recorded
-            head["knobs"] = asdict(view.knobs) if view.knobs else None
-            if view.alerts != self._alerts:
-                self._alerts = view.alerts
-                newest = view.alerts[-NUM_ALERTS:]
-                head["alerts"] = [event_line(alert.as_event()) for alert in newest]
-            if view.console is not self._console:
-                self._console = view.console
-                lines = view.console[-CONSOLE_LINES:]
-                head["console"] = [line[:LINE_CHARACTERS] for line in lines]
-        return head
+    def _machine(self, reader: MetricsReader | None) -> dict[str, Any] | None:
+        """What the machine does for the run; None once its process is gone."""
+        if reader is None or process_start(reader.header.pid) != reader.header.process_start:
+            return None
+        sample = self._sampler.sample(reader.header.pid)
+        return asdict(sample) if sample else None
 
 
-def send_list(out: BinaryIO, every_s: float, watcher: BinaryIO = sys.stdin.buffer) -> None:
-    """Write what changed in the list of runs every `every_s`, a frame at least, until the other
-    side is gone: until `out` breaks or `watcher`, from which nothing is ever expected, ends.
+def _beside(run: Run) -> list[Any]:
+    return [run.folder / name for name in (DIFF_FILE, PACKAGES_FILE)]
+
+
+class _Place:
+    """`place.json`, which says that a page is expected: sent without its contents, and again once
+    another page was sent.
     """
-    sender = _ListSender()
-    try:
-        while True:
-            for frame in sender.look():
-                write_frame(out, frame)
-            pause_s = every_s if sender.is_complete else SOON_S
-            ready, _, _ = select.select([watcher], [], [], pause_s)
-            if ready and not watcher.read1(1):  # type: ignore[attr-defined]
-                return
-    except BrokenPipeError:
-        return
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._sent: object = None
+
+    def pieces(self, page: object) -> Pieces:
+        written = self._run.place_written()
+        if written and (written, page) != self._sent:
+            self._sent = written, page
+            yield whole(PLACE_FILE, b"")
 
 
 class _ListSender:
@@ -156,33 +156,42 @@ class _ListSender:
     def __init__(self) -> None:
         self._poller = RunsPoller()
         self._sent: dict[str, tuple[RunRow, float]] = {}
+        self._files: dict[str, list[SmallFile | _Place]] = {}
         self.is_complete = False
 
     def look(self) -> Iterator[Frame]:
-        """Frames with what changed; the last says whether that is all."""
+        """What changed; the last frame says whether that is all."""
         view = self._poller.poll()
         rows = {row.run.id: row for row in view.rows}
-        gone = [run_id for run_id in self._sent if run_id not in rows]
-        messages: list[dict[str, Any]] = []
-        size_bytes = 0
-        for run_id in gone:
-            del self._sent[run_id]
+        for run_id in [run_id for run_id in self._files if run_id not in rows]:
+            del self._files[run_id]
+            self._sent.pop(run_id, None)
+            yield Frame({"run": run_id, "is_gone": True})
         for run_id, row in rows.items():
-            before = self._sent.get(run_id)
-            if before and not _is_changed(row, *before):
-                continue
-            messages.append(_message(row, with_config=not before or before[0].config != row.config))
-            self._sent[run_id] = row, _published_s(row)
-            size_bytes += len(json.dumps(messages[-1]))
-            if size_bytes >= FRAME_BYTES:
-                yield _frame(messages, [], is_complete=False)
-                messages, size_bytes = [], 0
+            for head, data in self._pieces(row):
+                yield Frame({"run": run_id, **head}, data)
         self.is_complete = view.is_complete
-        yield _frame(messages, gone, view.is_complete)
+        yield Frame({"is_complete": view.is_complete})
+
+    def _pieces(self, row: RunRow) -> Pieces:
+        run = row.run
+        if run.id not in self._files:
+            small = [SmallFile(path) for path in (run.manifest_path, run.notes_path)]
+            self._files[run.id] = [*small, _Place(run)]
+        for file in self._files[run.id]:
+            yield from file.pieces() if isinstance(file, SmallFile) else file.pieces(None)
+        before = self._sent.get(run.id)
+        if row.status and not (before and not _is_changed(row, *before)):
+            metrics = dict(islice(row.status.metrics.items(), LIST_METRICS))
+            returns = tuple(min(max(value, -MOST), MOST) for value in row.returns)
+            yield _report(RunReport(replace(row.status, metrics=metrics), returns=returns))
+            self._sent[run.id] = row, _published_s(row)
 
 
-def _frame(rows: list[dict[str, Any]], gone: list[str], is_complete: bool) -> Frame:
-    return Frame({"protocol": PROTOCOL, "rows": rows, "gone": gone, "is_complete": is_complete})
+def _report(report: RunReport) -> tuple[dict[str, Any], bytes]:
+    """The report as JSON, whose metrics alone may be NaN or infinite."""
+    status = report.status.as_json() | {"metrics": report.status.metrics}
+    return whole(REPORT_FILE, json.dumps({**vars(report), "status": status}).encode())
 
 
 def _is_changed(row: RunRow, before: RunRow, published_s: float) -> bool:
@@ -202,21 +211,3 @@ def _published_s(row: RunRow) -> float:
 def _timeless(row: RunRow) -> RunRow:
     status = row.status and replace(row.status, age_s=None)
     return replace(row, status=status, looked_s=0.0, returns_s=0.0)
-
-
-def _message(row: RunRow, *, with_config: bool) -> dict[str, Any]:
-    """A row for the pipe: what is shown, sorted and searched by, and no more than a list needs."""
-    message: dict[str, Any] = {
-        "run": row.run.id,
-        "is_page_expected": row.is_page_expected,
-        "device": row.device,
-        "notes": row.notes.as_json(),
-        "returns": [min(max(value, -MOST), MOST) for value in row.returns],
-    }
-    if row.status:
-        metrics = dict(list(row.status.metrics.items())[:MAX_METRICS])
-        message["status"] = replace(row.status, metrics=metrics).as_fields()
-    if with_config:
-        values = list(row.config.items())[:MAX_KEYS]
-        message["config"] = {key[:VALUE_CHARACTERS]: plain_value(value) for key, value in values}
-    return message

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...shared.page.history import Floats
+from ...shared.rows.row_batch import Floats
 from .spikes import spikes
 
 BLOCKS = "▁▂▃▄▅▆▇"  # no full one: rows of them would melt into a slab

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...shared.page.history import Floats
+from ...shared.rows.row_batch import Floats
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 

@@ -1,23 +1,24 @@
-"""Tables whose cells are texts: sorted by a column, and as lines of columns that fit."""
+"""Tables whose cells are texts, as a run logged them: sorted by a column, and as lines."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from ...shared.text.harmless import one_line
-from .lines import Line, fit
+from .columns import Column, draw_head, draw_row, fit_columns
+from .lines import Line, fit_line
 
 WIDEST = 40  # cells of a column
-_GAP = "  "
 
 
 class Table(NamedTuple):
-    """Cells as they were written: rows may be shorter or longer than the row of the columns. Not
-    `is_whole` where further rows were left out.
+    """Cells as they were written: rows may be shorter or longer than the row of the columns. If
+    not `is_whole`, further rows were left out.
     """
 
     columns: list[str]
@@ -42,42 +43,39 @@ def order_of(table: Table, sorted_by: tuple[int, bool] | None) -> list[int]:
     return [*known, *texts, *(place for place in places if not cells[place])]
 
 
-def table_lines(
-    table: Table, places: Sequence[int], sorted_by: tuple[int, bool] | None, width: int, height: int
+def draw_table(
+    table: Table, places: Sequence[int], sorted_by: tuple[int, bool] | None, width: int
 ) -> list[Line]:
-    """The names of the columns and, below, the rows at `places`. Where not all columns fit, the one
-    that the table is sorted by is among them.
+    """The names of the columns and, below, the rows at `places`. If not all columns fit, the one
+    that the table is sorted by is shown, or else the first.
     """
-    rows = [table.rows[place] for place in places[: height - 1]]
-    columns = [_shown(table, rows, column, sorted_by) for column in range(len(table.columns))]
-    widths = [min(WIDEST, max(map(cell_len, column))) + len(_GAP) for column in columns]
-    first = 0
-    while sorted_by and first < sorted_by[0] and sum(widths[first : sorted_by[0] + 1]) > width:
-        first += 1
-    lines: list[Line] = [[] for _ in range(len(rows) + 1)]
-    for column in range(first, len(columns)):
-        room = min(widths[column], width)
-        if room <= len(_GAP):
-            break
-        width -= room
-        is_number = all(_number(cell) is not None for cell in columns[column][1:] if cell)
-        for y, (line, cell) in enumerate(zip(lines, columns[column], strict=True)):
-            style = "dim" if y == 0 else "text"
-            if sorted_by and column == sorted_by[0]:
-                style = "strong"
-            text = fit(cell, room - len(_GAP), ">" if is_number else "<")
-            line.append((text + _GAP, style))
-    return lines
+    rows = [table.rows[place] for place in places]
+    first, is_falling = sorted_by or (0, False)
+    columns = []
+    for place, name in enumerate(table.columns):
+        cells = [_text(row, place) for row in rows]
+        is_sorted = sorted_by is not None and place == first
+        longest = max(map(cell_len, (name, *cells))) + is_sorted
+        columns.append(
+            Column(
+                one_line(name, WIDEST),
+                partial(_text, place=place),
+                min(WIDEST, longest),
+                priority=0 if place == first else place + 1,
+                align=">" if all(_number(cell) is not None for cell in cells if cell) else "<",
+                style="strong" if is_sorted else "text",
+                order=str(place),
+            )
+        )
+    fitted = fit_columns(columns, width)
+    head = draw_head(fitted, (str(first) if sorted_by else "", not is_falling))
+    return [fit_line(line, width, "text") for line in
+            (head, *(draw_row(fitted, row) for row in rows))]  # fmt: skip
 
 
-def _shown(
-    table: Table, rows: Sequence[Sequence[str]], column: int, sorted_by: tuple[int, bool] | None
-) -> list[str]:
-    """The name of the column, and its cells."""
-    name = one_line(table.columns[column], WIDEST)
-    if sorted_by and sorted_by[0] == column:
-        name += " ▼" if sorted_by[1] else " ▲"
-    return [name, *(one_line(row[column], WIDEST) if column < len(row) else "" for row in rows)]
+def _text(row: Sequence[str], place: int) -> str:
+    """A cell on one line; empty if the row is shorter."""
+    return one_line(row[place], WIDEST) if place < len(row) else ""
 
 
 def _number(cell: str) -> float | None:

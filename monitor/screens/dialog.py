@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from ...shared.errors import OperantError
+from ...shared.runs.run_elsewhere import RunElsewhere
 from ...shared.runs.run_folder import Run
 from ...shared.runs.run_notes import RunNotes, change_notes
 from ..render.lines import Line, boxed
@@ -111,6 +112,6 @@ class NoteDialog(ModalScreen[None], inherit_bindings=False):
 
 def why_not(run: Run, is_readonly: bool) -> str:
     """Why nothing can be written about `run` from here; empty where it can."""
-    if not run.folder.is_absolute():  # a name alone: that of a run on another machine
+    if isinstance(run, RunElsewhere):
         return ELSEWHERE
     return READ_ONLY if is_readonly else ""

@@ -10,12 +10,13 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...shared.runs.run_folder import Run
+from ..panels.group_head import draw_group_head
 from ..runs.list.group_source import GroupLook, GroupsLooker, WatchedGroup
 from ..runs.list.group_statistics import SPREADS, Spread
 from ..runs.reading.poll_loop import PollLoop
 from ..runs.reading.run_source import RunSource
 from ..widgets.chart_grid import ChartGrid
-from ..widgets.group_head import GroupHead
+from ..widgets.drawing import Drawn
 from ..widgets.key_line import KeyLine
 from ..widgets.search_line import SearchLine
 from .monitor_screen import MonitorScreen
@@ -67,13 +68,16 @@ class GroupScreen(MonitorScreen):
         )
 
     def compose(self) -> ComposeResult:
-        yield GroupHead(self._groups)
+        head = Drawn("group-head", draw_group_head)
+        head.styles.height = 1 + len(self._groups)
+        yield head
         yield ChartGrid()
         yield SearchLine()
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
         self._spread = self.settings.seeds_spread
+        self._show_head(())
         self.query_one(ChartGrid).options = self.settings.chart_options()
         self._loop.start()
 
@@ -82,8 +86,12 @@ class GroupScreen(MonitorScreen):
 
     def on_group_screen_view_arrived(self, message: ViewArrived) -> None:
         self.query_one(ChartGrid).show([look.watched for look in message.looks])
-        self.query_one(GroupHead).show(message.looks, self.settings.seeds_spread)
+        self._show_head(message.looks)
         self.tell_modes()
+
+    def _show_head(self, looks: Sequence[GroupLook]) -> None:
+        head = self.query_one("#group-head", Drawn)
+        head.show(self._groups, looks, self.settings.seeds_spread)
 
     def tell_modes(self) -> None:
         self.query_one(KeyLine).tell(self.query_one(ChartGrid).options.in_words())

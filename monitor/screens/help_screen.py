@@ -8,48 +8,32 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.reactive import var
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from ..render.lines import Line, boxed
+from ..render.lines import Line
 from ..session.keys import Section, found_sections, help_lines
-from ..widgets.drawing import Drawing
 from ..widgets.filter_line import Words
+from ..widgets.scrolling_pane import TOP, ScrollingPane
 
 _WIDTH = 78
 
 
-class KeyList(Drawing):
-    """The keys that fit `words`, and what they do; it scrolls where it does not fit."""
+class KeyList(ScrollingPane, can_focus=False):
+    """The keys that match the search, and what they do."""
 
-    first: var[int] = var(0, init=False)
-    words: var[tuple[str, ...]] = var((), init=False)
+    starts_at = TOP
+    excuse = "no key does that"
+    border = "focus"
 
     def __init__(self, sections: Sequence[Section]) -> None:
         super().__init__(id="key-list")
         self._sections = sections
 
-    def draw(self, width: int, height: int) -> list[Line]:
-        lines = self._texts() or [[("no key does that", "error")]]
-        room = height - 2
-        title: Line = [("keys", "strong")]
-        if len(lines) > room:
-            title.append(("  ↑ ↓ for more", "dim"))
-        return boxed(title, lines[self.first :][:room], width, height, "focus")
+    def title(self, num_found: int, num_below: int, width: int) -> Line:
+        return [("keys", "strong"), ("  ↑ ↓ for more" if num_below else "", "dim")]
 
-    def scroll(self, lines: int) -> None:
-        last = max(0, len(self._texts()) - (self.size.height - 2))
-        self.first = max(0, min(self.first + lines, last))
-
-    def watch_first(self) -> None:
-        self.redraw()
-
-    def watch_words(self) -> None:
-        self.first = 0
-        self.redraw()
-
-    def _texts(self) -> list[Line]:
+    def found(self) -> list[Line]:
         return help_lines(found_sections(self._sections, self.words), self.size.width - 4)
 
 
@@ -58,10 +42,10 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f1,enter", "dismiss", "back"),  # and a question mark
-        Binding("up", "scroll(-1)", "scroll"),
-        Binding("down", "scroll(1)", "scroll"),
-        Binding("pageup", "scroll_page(-1)", "scroll"),
-        Binding("pagedown", "scroll_page(1)", "scroll"),
+        Binding("up", "scroll(1)", "scroll"),
+        Binding("down", "scroll(-1)", "scroll"),
+        Binding("pageup", "scroll_page(1)", "scroll"),
+        Binding("pagedown", "scroll_page(-1)", "scroll"),
         # The keys of the app stop at a modal screen.
         Binding("ctrl+c,ctrl+q", "app.quit", "quit; the run goes on", priority=True),
     ]
@@ -90,7 +74,7 @@ class HelpScreen(ModalScreen[None], inherit_bindings=False):
         self.dismiss()
 
     def action_scroll(self, lines: int) -> None:
-        self.query_one(KeyList).scroll(lines)
+        self.query_one(KeyList).action_scroll(lines)
 
     def action_scroll_page(self, pages: int) -> None:
         self.action_scroll(pages * max(1, self.query_one(KeyList).size.height - 3))

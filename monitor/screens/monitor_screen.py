@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from textual.message import Message
@@ -25,6 +26,13 @@ class MonitorScreen(Screen[None], inherit_bindings=False):
         def __init__(self, run: Run, notes: RunNotes) -> None:
             super().__init__()
             self.run, self.notes = run, notes
+
+    class RunOpened(Message):
+        """Somebody wants to see `run`, with the `others` on its charts."""
+
+        def __init__(self, run: Run, others: Sequence[Run] = ()) -> None:
+            super().__init__()
+            self.run, self.others = run, tuple(others)
 
     @property
     def session(self) -> Session:

@@ -32,7 +32,7 @@ from ..runs.reading.run_view import RunView
 from ..session.arrangements import project_of
 from ..session.settings import Settings
 from ..widgets.chart_grid import ChartGrid
-from ..widgets.drawing import Drawing
+from ..widgets.drawing import Drawn
 from ..widgets.key_line import KeyLine
 from ..widgets.pane import Pane
 from ..widgets.run_panes import RunPanes
@@ -55,45 +55,23 @@ _ENLARGED = {"enter": "shrink", "esc": "back"}  # what keys do where a pane is e
 _WIDE = 100  # from here the legend says why runs are left out
 
 
-class Legend(Drawing):
-    """A row with marker, colour and name of every run; it is there only for several."""
-
-    def __init__(self) -> None:
-        super().__init__(id="legend")
-        self._watched: tuple[Watched, ...] = ()
-        self._num_left_out = 0
-
-    def show(self, watched: Sequence[Watched], num_left_out: int = 0) -> None:
-        """The runs on the charts; `num_left_out` more were chosen."""
-        names = [(one.view.name, one.look, one.is_reference) for one in watched]
-        if names != [(one.view.name, one.look, one.is_reference) for one in self._watched]:
-            self._watched, self._num_left_out = tuple(watched), num_left_out
-            self.display = len(watched) > 1
-            self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        line: Line = [(" ", "text")]
-        left_out = self._left_out(width)
-        runs = [one for one in self._watched if one.look]
-        room = max(8, (width - line_width(left_out)) // max(1, len(runs)) - 5)
-        for place, one in enumerate(runs):
-            piece = _piece(one, room)
-            num_more = len(runs) - place - 1
-            more: Line = [(f"+{num_more + 1} more  ", "dim")]
-            piece.append(("  ", "text"))
-            needed = line_width(line) + line_width(piece) + line_width(left_out)
-            if needed + (line_width(more) if num_more else 0) > width:
-                line += more
-                break
-            line += piece
-        return [[*line, *left_out]]
-
-    def _left_out(self, width: int) -> Line:
-        """How many of the chosen runs are on no chart, and why; empty if none."""
-        if not self._num_left_out:
-            return []
-        why = f": {MAX_RUNS} at most" if width >= _WIDE else ""
-        return [(f"+{self._num_left_out} not drawn{why} ", "warning")]
+def _legend(width: int, _: int, watched: Sequence[Watched], num_left_out: int) -> list[Line]:
+    """Marker, colour and name of every run on the charts; `num_left_out` more were chosen."""
+    why = f": {MAX_RUNS} at most" if width >= _WIDE else ""
+    left_out: Line = [(f"+{num_left_out} not drawn{why} ", "warning")] if num_left_out else []
+    line: Line = [(" ", "text")]
+    runs = [one for one in watched if one.look]
+    room = max(8, (width - line_width(left_out)) // max(1, len(runs)) - 5)
+    for place, one in enumerate(runs):
+        piece = [*_piece(one, room), ("  ", "text")]
+        num_more = len(runs) - place - 1
+        more: Line = [(f"+{num_more + 1} more  ", "dim")]
+        needed = line_width([*line, *piece, *left_out])
+        if needed + (line_width(more) if num_more else 0) > width:
+            line += more
+            break
+        line += piece
+    return [[*line, *left_out]]
 
 
 def _piece(one: Watched, room: int) -> Line:
@@ -104,45 +82,15 @@ def _piece(one: Watched, room: int) -> Line:
     return [*piece, (" ref", "focus")] if one.is_reference else piece
 
 
-class RunHead(Drawing):
+def _head(width: int, _: int, view: RunView) -> list[Line]:
     """Name, state and age; the numbers everybody asks for; how far the run is."""
-
-    def __init__(self) -> None:
-        super().__init__(id="head")
-        self._view: RunView | None = None
-
-    def show(self, view: RunView) -> None:
-        self._view = view
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        if self._view is None:
-            return []
-        draws = (draw_title, draw_numbers, draw_progress)
-        return [draw(self._view, width) for draw in draws]
+    return [draw(view, width) for draw in (draw_title, draw_numbers, draw_progress)]
 
 
-class NoticeLine(Drawing):
-    """A row that is there only while a run needs attention, or has a last word."""
-
-    def __init__(self) -> None:
-        super().__init__(id="notice")
-        self._told: tuple[RunView, Sequence[Alert], str] | None = None
-
-    def show(self, view: RunView, alerts: Sequence[Alert] = (), warning: str = "") -> None:
-        """Show the run's own message; without one `warning`, or else the newest of `alerts`."""
-        self._told = view, alerts, warning
-        has_notice = draw_notice(view, 80, alerts, warning) is not None
-        if self.display != has_notice:
-            self.display = has_notice
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        if self._told is None:
-            return []
-        view, alerts, warning = self._told
-        line = draw_notice(view, width, alerts, warning)
-        return [line] if line else []
+def _notice(width: int, _: int, view: RunView, alerts: Sequence[Alert], warning: str) -> list[Line]:
+    """The run's own message; without one `warning`, or else the newest of `alerts`."""
+    line = draw_notice(view, width, alerts, warning)
+    return [line] if line else []
 
 
 class RunScreen(MonitorScreen):
@@ -233,9 +181,7 @@ class RunScreen(MonitorScreen):
     @property
     def has_all_rows(self) -> bool:
         """Whether `has_looked`, and charts and media show what they will show."""
-        looked = self._looked
-        is_loading = looked and any(one.view.is_loading for one in looked.watched)
-        return self.has_looked and not is_loading and not self._panes.is_reading
+        return self.has_looked and not self._panes.is_reading
 
     @property
     def state(self) -> str:
@@ -243,9 +189,9 @@ class RunScreen(MonitorScreen):
         return self._looked.view.status.state if self._looked else ""
 
     def compose(self) -> ComposeResult:
-        yield RunHead()
-        yield NoticeLine()
-        yield Legend()
+        yield Drawn("head", _head)
+        yield Drawn("notice", _notice)
+        yield Drawn("legend", _legend)
         yield RunPanes()
         yield TimeSlider()
         yield SearchLine()
@@ -302,10 +248,12 @@ class RunScreen(MonitorScreen):
             alerts = tuple(alert for alert in alerts if alert.publish <= view.publish)
         watched = [front._replace(view=view), *others]
         events = (failure_events(view) if view is front.view else None) or view.events
-        self.query_one(RunHead).show(view)
-        self.query_one(NoticeLine).show(view, alerts, self.session.warning)
-        left_out = self.session.comparison.num_left_out(self.run)
-        self.query_one(Legend).show(watched, left_out)
+        self.query_one("#head", Drawn).show(view)
+        notice, legend = (self.query_one(id, Drawn) for id in ("#notice", "#legend"))
+        notice.display = draw_notice(view, 80, alerts, self.session.warning) is not None
+        notice.show(view, alerts, self.session.warning)
+        legend.display = len(watched) > 1
+        legend.show(watched, self.session.comparison.num_left_out(self.run))
         # What is tried changes the next run, so the past has no hints.
         hint = None if slider.is_in_the_past else hint_of(view, self._gpu_load.busy)
         self._panes.show(watched, events, alerts, hint)

@@ -9,30 +9,30 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...shared.runs.run_folder import Run
+from ...shared.runs.run_elsewhere import RunElsewhere
+from ...shared.runs.run_folder import Run, runs_folder
 from ..charts.charted_metrics import RETURN, main_heading, main_metric
 from ..charts.shown_run import assigned_looks
-from ..panels.run_table import draw_count
-from ..remote.run_elsewhere import RunElsewhere
+from ..panels.group_table import group_columns
+from ..panels.run_table import draw_count, notice_of, run_columns
 from ..render.lines import Line, fit, line_width, spread
 from ..runs.list.choices import Choice
 from ..runs.list.comparison import MAX_RUNS, Comparison
 from ..runs.list.group_source import WatchedGroup
 from ..runs.list.run_filter import ListFilter
-from ..runs.list.run_groups import NAME, RunGroup, RunGrouper, group_choices
+from ..runs.list.run_groups import NAME, GroupKey, RunGroup, RunGrouper, group_choices
 from ..runs.list.run_order import order_choices, ordered, shown_value
 from ..runs.list.run_values import known_names
 from ..runs.list.runs_poller import Machine, RunRow, RunsView
 from ..runs.reading.poll_loop import PollLoop
 from ..runs.reading.run_source import RunSource
 from ..widgets.choice_line import ChoiceLine
-from ..widgets.drawing import Drawing
+from ..widgets.drawing import Drawn
 from ..widgets.filter_line import FilterLine
-from ..widgets.groups_table import GroupsTable
 from ..widgets.key_line import KeyLine
-from ..widgets.row_list import RowList
+from ..widgets.list_table import ListTable
 from ..widgets.run_preview import RunPreview
-from ..widgets.runs_table import RunsTable
+from ..widgets.runs_table import RunsTable, marks_of
 from .monitor_screen import PollingScreen
 from .sweep_screen import SweepScreen
 
@@ -41,6 +41,9 @@ _SOON_S = 0.05
 _OTHER_ROWS = 4  # of the screen: its head, that of the list, a free one, the keys
 _RETURNS_SOON_S = 0.2
 _MOST_LINES = 6  # of machines that do not answer
+_NOTHING_FOUND: list[Line] = [
+    [], [("   No run fits the filter.", "strong")], [("   esc drops it", "dim")],
+]  # fmt: skip
 _SORT, _GROUP = "sort by", "group by"
 _KEYS = (
     ("q", "quit"),
@@ -55,76 +58,45 @@ _KEYS = (
 )
 
 
-class RunsHead(Drawing):
-    """The title, the number of runs and of those that a filter leaves, and the metric that the list
-    shows, if it is the same for all.
+def _head(
+    width: int,
+    _: int,
+    rows: Sequence[RunRow],
+    num_shown: int,
+    filter_text: str,
+    warning: str,
+    by: str,
+) -> list[Line]:
+    """The title, the number of runs and of those that the filter leaves, and the metric that the
+    list shows, if it is the same for all.
     """
-
-    def __init__(self) -> None:
-        super().__init__(id="runs-head")
-        self._count = self._metric = self._filter = self._warning = self._grouped_by = ""
-
-    def show(
-        self,
-        rows: Sequence[RunRow],
-        num_shown: int,
-        filter_text: str = "",
-        warning: str = "",
-        grouped_by: str = "",
-    ) -> None:
-        self._count = draw_count(rows) if rows else ""
-        mains = {main_metric(row.status.metrics) for row in rows if row.status}
-        if filter_text:
-            self._count = f"{num_shown} of {self._count}"
-        # Else each row names its metric.
-        self._metric = RETURN if RETURN in mains and main_heading(mains) == "return" else ""
-        self._filter, self._warning, self._grouped_by = filter_text, warning, grouped_by
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
-        if self._grouped_by:
-            title.append((f"  by {self._grouped_by}", "bar_focus"))
-        if self._filter:
-            title.append((f"  /{self._filter}", "bar_focus"))
-        if self._warning:
-            title.append((f"  ▲ {self._warning}", "bar_warning"))
-        right: Line = [(f"{self._count} ", "bar_dim")]
-        metric: Line = [(f"{self._metric} · " if self._metric else "", "bar_dim")]
-        if line_width([*title, *metric, *right]) < width:
-            right = [*metric, *right]
-        return [spread(title, right, width, "bar_text")]
+    title: Line = [(" operant", "bar_strong"), ("  runs", "bar_dim")]
+    if by:
+        title.append((f"  by {by}", "bar_focus"))
+    if filter_text:
+        title.append((f"  /{filter_text}", "bar_focus"))
+    if warning:
+        title.append((f"  ▲ {warning}", "bar_warning"))
+    count = draw_count(rows) if rows else ""
+    right: Line = [(f"{num_shown} of {count} " if filter_text else f"{count} ", "bar_dim")]
+    mains = {main_metric(row.status.metrics) for row in rows if row.status}
+    if RETURN in mains and main_heading(mains) == "return":  # else each row names its metric
+        metric: Line = [(f"{RETURN} · ", "bar_dim")]
+        right = [*metric, *right] if line_width([*title, *metric, *right]) < width else right
+    return [spread(title, right, width, "bar_text")]
 
 
-class MachineLines(Drawing):
-    """A line for each machine that nothing new comes from, with why; no room where all answer."""
-
-    def __init__(self) -> None:
-        super().__init__(id="machines")
-        self._silent: tuple[Machine, ...] = ()
-        self._height = 0
-
-    def show(self, machines: Sequence[Machine]) -> None:
-        self._silent = tuple(machine for machine in machines if machine.trouble)
-        height = min(len(self._silent), _MOST_LINES)
-        if height != self._height:
-            self._height = height
-            self.display = bool(height)
-            self.styles.height = height
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        lines: list[Line] = []
-        for machine in self._silent[:height]:
-            host = f" ▲ {machine.host}: "
-            text = machine.trouble.removeprefix(f"{machine.host}: ")
-            lines.append(
-                [(host, "bar_warning"), (fit(text, max(0, width - len(host))), "bar_text")]
-            )
-        if len(self._silent) > height > 0:
-            left = len(self._silent) - height + 1
-            lines[-1] = [(fit(f" ▲ {left} more machines do not answer", width), "bar_warning")]
-        return lines
+def _silent_machines(width: int, height: int, silent: Sequence[Machine]) -> list[Line]:
+    """A line for each machine that nothing new comes from, with why."""
+    lines: list[Line] = []
+    for machine in silent[:height]:
+        host = f" ▲ {machine.host}: "
+        text = machine.trouble.removeprefix(f"{machine.host}: ")
+        lines.append([(host, "bar_warning"), (fit(text, max(0, width - len(host))), "bar_text")])
+    if len(silent) > height > 0:
+        left = len(silent) - height + 1
+        lines[-1] = [(fit(f" ▲ {left} more machines do not answer", width), "bar_warning")]
+    return lines
 
 
 class RunsSource(Protocol):
@@ -173,7 +145,7 @@ class RunsScreen(PollingScreen):
         self._view: RunsView | None = None
         self._filter = ListFilter()
         self._grouper = RunGrouper()
-        self._groups: list[RunGroup] = []
+        self._groups: dict[GroupKey, RunGroup] = {}
         self._loop = PollLoop(
             poll=source.poll,
             deliver=lambda view: self.post_message(self.ViewArrived(view)),
@@ -181,17 +153,19 @@ class RunsScreen(PollingScreen):
         )
 
     def compose(self) -> ComposeResult:
-        yield RunsHead()
-        yield MachineLines()
-        yield RunsTable(self._selected)
-        yield GroupsTable()
+        yield Drawn("runs-head", _head)
+        yield Drawn("machines", _silent_machines)
+        yield RunsTable("runs", self._selected, notice_of)
+        yield RunsTable("groups")
         yield RunPreview(self._run_source)
         yield FilterLine()
         yield ChoiceLine()
         yield KeyLine(_KEYS)
 
     def on_mount(self) -> None:
-        self.watch(self.query_one(RunsTable), "selected", self._show_preview, init=False)
+        runs = self._runs_table()
+        runs.show_rows({}, (), empty=[[], [("   looking for runs", "dim")]])
+        self.watch(runs, "selected", self._show_preview, init=False)
 
     def on_screen_suspend(self) -> None:
         self.query_one(RunPreview).show(None)
@@ -212,53 +186,73 @@ class RunsScreen(PollingScreen):
         line.complain(error)
         warning = error if error and not line.display else self._warning()
         by = self.session.grouped_by
-        self._show_groups(found) if by and self._view.rows else self._show_single(found)
+        self._show_table()
+        self._show_groups(found) if by else self._show_single(found)
         rows = self._filter.listed(self._view.rows)
-        self.query_one(RunsHead).show(rows, len(found), self._filter.text, warning, by)
-        self.query_one(MachineLines).show(self._view.machines)
+        head, machines = (self.query_one(id, Drawn) for id in ("#runs-head", "#machines"))
+        head.show(rows, len(found), self._filter.text, warning, by)
+        silent = [machine for machine in self._view.machines if machine.trouble]
+        machines.display = bool(silent)
+        machines.styles.height = min(len(silent), _MOST_LINES)
+        machines.show(silent)
         self._show_preview()
 
     def _show_preview(self) -> None:
         """Below a short list of single runs, the one that is selected, if it is of this machine."""
-        table = self.query_one(RunsTable)
+        table = self._runs_table()
         rests = self.app.screen is not self or self.session.grouped_by
-        run = None if rests or isinstance(table.run, RunElsewhere) else table.run
+        run = table.row.run if table.row and not rests else None
+        run = None if isinstance(run, RunElsewhere) else run
         self.query_one(RunPreview).show(run, self.size.height - table.num_rows - _OTHER_ROWS)
 
     def _show_single(self, rows: Sequence[RunRow]) -> None:
         order, is_reversed = self.settings.order, self.settings.reversed_order
-        self._take_place_of(self.query_one(GroupsTable), self.query_one(RunsTable))
-        self.query_one(RunsTable).show(
-            ordered(rows, order, is_reversed),
-            self.session.comparison,
+        hosts = [machine.host for machine in self._view.machines] if self._view else ()
+        comparison = self.session.comparison
+        reference = next((row for row in rows if row.run == comparison.reference), None)
+        main = main_heading(main_metric(row.status.metrics) for row in rows if row.status)
+        self._table().show_rows(
+            {row.run: row for row in ordered(rows, order, is_reversed)},
+            run_columns(order, hosts, main, reference),
             (order, is_reversed),
-            is_filtered=bool(self._filter.text),
-            hosts=[machine.host for machine in self._view.machines] if self._view else (),
+            marks_of(comparison),
+            _NOTHING_FOUND if self._filter.text else _nothing_yet(hosts),
         )
 
     def _show_groups(self, rows: Sequence[RunRow]) -> None:
         order, is_reversed = self.settings.order, self.settings.reversed_order
         groups = self._grouper.groups(rows, self.session.grouped_by)
         metrics = [RETURN, shown_value(order)]
-        self._groups = ordered(groups, order, is_reversed, lambda group: group.summary(metrics))
-        self._take_place_of(self.query_one(RunsTable), self.query_one(GroupsTable))
-        self.query_one(GroupsTable).show(
+        groups = ordered(groups, order, is_reversed, lambda group: group.summary(metrics))
+        self._groups = {group.key: group for group in groups}
+        comparison, spread = self.session.group_comparison, self.settings.seeds_spread
+        reference = self._groups.get(comparison.reference or ())
+        main = main_heading(group.main for group in groups)
+        self._table().show_rows(
             self._groups,
-            self.session.group_comparison,
+            group_columns(order, spread, main, reference),
             (order, is_reversed),
-            self.settings.seeds_spread,
+            marks_of(comparison),
+            _NOTHING_FOUND,
         )
 
-    def _take_place_of(self, hidden: RowList, shown: RowList) -> None:
-        """Show one list in place of the other, with the keys where the other had them."""
-        had_keys = hidden.has_focus
-        hidden.display, shown.display = False, True
-        if had_keys:
-            shown.focus()
+    def _table(self) -> RunsTable:
+        """The list that is shown: of runs or of groups."""
+        return self.query_one("#groups" if self.session.grouped_by else "#runs", RunsTable)
 
-    def _table(self) -> RowList:
-        """The list that is shown."""
-        return self.query_one(GroupsTable if self.session.grouped_by else RunsTable)
+    def _runs_table(self) -> RunsTable:
+        return self.query_one("#runs", RunsTable)
+
+    def _show_table(self) -> RunsTable:
+        """Show that list in place of the other, with the focus if the other had it."""
+        shown = self._table()
+        for table in self.query(RunsTable):
+            if table is not shown and table.display:
+                had_focus = table.has_focus
+                table.display, shown.display = False, True
+                if had_focus:
+                    shown.focus()
+        return shown
 
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
         """What is not understood stays open, to be mended or dropped."""
@@ -270,9 +264,21 @@ class RunsScreen(PollingScreen):
         self.show_runs()
 
     def on_runs_table_marked(self, message: RunsTable.Marked) -> None:
-        comparison = self.session.comparison
-        self.session.comparison = comparison.with_toggled(message.run, message.is_reference)
+        session, key, is_reference = self.session, message.key, message.is_reference
+        if session.grouped_by:
+            session.group_comparison = session.group_comparison.with_toggled(key, is_reference)
+        else:
+            session.comparison = session.comparison.with_toggled(key, is_reference)
         self.show_runs()
+
+    def on_list_table_ordered(self, message: ListTable.Ordered) -> None:
+        self.sort_by(message.order)
+
+    def on_list_table_opened(self, message: ListTable.Opened) -> None:
+        if self.session.grouped_by:
+            self._open_groups(message.key)
+        else:
+            self.post_message(self.RunOpened(message.key))
 
     def _ask(self, purpose: str, choices: Sequence[Choice]) -> None:
         if self.query_one(FilterLine).display:
@@ -287,17 +293,11 @@ class RunsScreen(PollingScreen):
             self.show_runs()
         self._table().focus()
 
-    def on_groups_table_marked(self, message: GroupsTable.Marked) -> None:
+    def _open_groups(self, key: GroupKey) -> None:
+        """Show a group with those that are marked, as long as they are there."""
         comparison = self.session.group_comparison
-        self.session.group_comparison = comparison.with_toggled(message.key, message.is_reference)
-        self.show_runs()
-
-    def on_groups_table_opened(self, message: GroupsTable.Opened) -> None:
-        """With the groups that are marked, as long as they are there."""
-        by_key = {group.key: group for group in self._groups}
-        comparison = self.session.group_comparison
-        keys = [message.key, *(k for k in comparison.beside(message.key) if k in by_key)]
-        groups, is_alone = [by_key[key] for key in keys], len(keys) == 1
+        keys = [key, *(k for k in comparison.beside(key) if k in self._groups)]
+        groups, is_alone = [self._groups[key] for key in keys], len(keys) == 1
         self.session.group_looks = looks = assigned_looks(
             [group.label for group in groups], self.session.group_looks
         )
@@ -312,9 +312,6 @@ class RunsScreen(PollingScreen):
         ]
         self.post_message(self.GroupsOpened(watched))
 
-    def on_runs_table_ordered(self, message: RunsTable.Ordered) -> None:
-        self.sort_by(message.order)
-
     def sort_by(self, order: str) -> None:
         """By a column; the other way round when it is the one already."""
         is_again = order == self.settings.order
@@ -324,10 +321,8 @@ class RunsScreen(PollingScreen):
         self.show_runs()
 
     def action_sweep(self) -> None:
-        chosen = self.query_one(RunsTable).selected
-        rows = self._view.rows if self._view else ()
-        wanted = next((row.config.get("sweep", "") for row in rows if row.run == chosen), "")
-        self.app.push_screen(SweepScreen(str(wanted)))
+        row = self._runs_table().row
+        self.app.push_screen(SweepScreen(str(row.config.get("sweep", "")) if row else ""))
 
     def action_filter(self) -> None:
         self.query_one(FilterLine).open(self._filter.text)
@@ -336,10 +331,8 @@ class RunsScreen(PollingScreen):
         if self.session.grouped_by:
             self.notify("notes are of single runs: v enter", timeout=3)
             return
-        selected = self.query_one(RunsTable).selected
-        for row in self._view.rows if self._view else ():
-            if row.run == selected:
-                self.post_message(self.NotesWanted(row.run, row.notes))
+        if row := self._runs_table().row:
+            self.post_message(self.NotesWanted(row.run, row.notes))
 
     def action_sort(self) -> None:
         """Ask by what; the column after the one it is has the `enter`."""
@@ -372,3 +365,19 @@ def _interval_s(view: RunsView) -> float:
     if view.is_complete:
         return POLL_EVERY_S if view.has_returns else _RETURNS_SOON_S
     return _SOON_S
+
+
+def _nothing_yet(hosts: Sequence[str]) -> list[Line]:
+    """The lines of a list without runs: what to do."""
+    if hosts:
+        return [[], [(f"   No runs are known yet of {', '.join(hosts)}.", "strong")]]
+    return [
+        [],
+        [("   There are no runs yet.", "strong")],
+        [],
+        [("   Start one:       ", "dim"), ("operant train", "text")],
+        [("   Any other loop:  ", "dim"), ("operant capture -- python train.py", "text")],
+        [("   It shows here as soon as it starts.", "dim")],
+        [],
+        [(f"   Runs are kept in {runs_folder()}", "dim")],
+    ]

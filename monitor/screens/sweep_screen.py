@@ -8,12 +8,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from ...shared.runs.run_folder import Run, runs_folder
 from ..render.lines import Line, line_width, spread
 from ..runs.reading.poll_loop import PollLoop
 from ..sweeps.lines import summary
 from ..sweeps.sweeps_poller import SweepsPoller, SweepView
-from ..widgets.drawing import Drawing
+from ..widgets.drawing import Drawn
 from ..widgets.key_line import KeyLine
+from ..widgets.list_table import ListTable
 from ..widgets.trials_table import TrialsTable
 from .monitor_screen import PollingScreen
 
@@ -30,26 +32,15 @@ _KEYS = (
 )
 
 
-class SweepHead(Drawing):
+def _head(width: int, _: int, view: SweepView) -> list[Line]:
     """The uppermost row: which sweep, and how it goes."""
-
-    def __init__(self) -> None:
-        super().__init__(id="sweep-head")
-        self._view = SweepView()
-
-    def show(self, view: SweepView) -> None:
-        self._view = view
-        self.redraw()
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        view = self._view
-        name = view.sweep.name if view.sweep else ""
-        title: Line = [(" operant", "bar_strong"), ("  sweep ", "bar_dim"), (name, "bar_focus")]
-        if view.num_sweeps > 1:
-            title.append((f" {view.place}/{view.num_sweeps}", "bar_dim"))
-        room = width - line_width(title) - 3
-        words = summary(view.table, view.state, room) if view.table else ""
-        return [spread(title, [(f"{words} ", "bar_text")], width, "bar_text")]
+    name = view.sweep.name if view.sweep else ""
+    title: Line = [(" operant", "bar_strong"), ("  sweep ", "bar_dim"), (name, "bar_focus")]
+    if view.num_sweeps > 1:
+        title.append((f" {view.place}/{view.num_sweeps}", "bar_dim"))
+    room = width - line_width(title) - 3
+    words = summary(view.table, view.state, room) if view.table else ""
+    return [spread(title, [(f"{words} ", "bar_text")], width, "bar_text")]
 
 
 class SweepScreen(PollingScreen):
@@ -79,13 +70,23 @@ class SweepScreen(PollingScreen):
         )
 
     def compose(self) -> ComposeResult:
-        yield SweepHead()
+        yield Drawn("sweep-head", _head)
         yield TrialsTable()
         yield KeyLine(_KEYS)
 
     def on_sweep_screen_view_arrived(self, message: ViewArrived) -> None:
-        self.query_one(SweepHead).show(message.view)
+        self.query_one("#sweep-head", Drawn).show(message.view)
         self.query_one(TrialsTable).show(message.view)
+
+    def on_list_table_opened(self, message: ListTable.Opened) -> None:
+        """Show the runs of a trial on the same charts."""
+        trial = message.table.row
+        runs = [Run(runs_folder() / run_id) for run_id in trial.runs]
+        there = [run for run in runs if run.folder.is_dir()]
+        if there:
+            self.post_message(self.RunOpened(there[0], there[1:]))
+        else:
+            self.notify(f"trial {trial.number} has no run that could be shown")
 
     def action_back(self) -> None:
         self.app.pop_screen()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
+from functools import partial
 
 from ...shared.runs.sweep_folder import SweepState
 from ...shared.runs.sweep_table import SweepTable, SweepTrial, TrialState
 from ..panels.run_summary import draw_bar
+from ..render.columns import Column
 from ..render.formatting import format_percent, format_value
-from ..render.lines import Line, fit, fit_line, fit_middle, line_width
+from ..render.lines import Line, fit, fit_middle
 
 UNFINISHED = "unfinished"  # a running trial of a sweep that nobody runs
 _LOOKS = {
@@ -21,10 +22,8 @@ _LOOKS = {
     "pruned": ("■", "quiet"),
     "failed": ("✗", "error"),
 }
-_STATE_WIDTH, _DONE_WIDTH, _VALUE_WIDTH = 12, 7, 12
-_NUMBER_WIDTH = 4 + 4 + 1  # with the marks before it
-_MIN_SCORE_WIDTH, _MAX_SCORE_WIDTH, _WIDE = 9, 20, 100
-_MIN_MESSAGE_WIDTH, _KEY_WIDTH, _BAR_WIDTH = 12, 34, 20
+_MAX_SCORE_WIDTH = 20
+_KEY_WIDTH, _BAR_WIDTH = 34, 20
 BEST = "★"
 
 
@@ -64,64 +63,56 @@ def summary(table: SweepTable, state: SweepState, width: int = 1000) -> str:
     return next((text for text in texts if len(text) <= width), state)
 
 
-def draw_head(table: SweepTable, width: int) -> Line:
-    """The names of the columns."""
-    keys, key_width = columns_of(table, width)
-    line: Line = [(fit("  trial  state", _NUMBER_WIDTH + _STATE_WIDTH), "dim")]
-    for objective, cells in zip(table.objectives, score_widths(table, width), strict=True):
-        arrow = "↑" if objective.is_maximized else "↓"
-        name = _short(objective.metric, cells - 1)
-        line.append((f" {fit(name + arrow, cells, '>')}", "dim"))
-    line.append((fit("done", _DONE_WIDTH, ">"), "dim"))
-    for key in keys:
-        line.append((f" {fit(_short(key, key_width), key_width, '>')}", "dim"))
-    return fit_line(line, width, "dim")
-
-
-def draw_trial(
-    trial: SweepTrial, table: SweepTable, state: SweepState, width: int, is_selected: bool = False
-) -> Line:
-    """One trial of a sweep in `state`: its number, state and scores, and as many of its values as
-    there is room for.
+def trial_columns(table: SweepTable, state: SweepState) -> list[Column[SweepTrial]]:
+    """Number, state and scores of the trials of a sweep in `state`, then the values of the keys,
+    those that matter most first.
     """
-    prefix = "cursor_" if is_selected else ""
-    keys, key_width = columns_of(table, width)
-    word = _word(trial.state, state)
-    symbol, style = _LOOKS[word]
-    score_style = f"{prefix}{'strong' if trial.state == 'finished' else 'dim'}"
-    line: Line = [
-        ("▌" if is_selected else " ", f"{prefix}focus"),
-        (BEST if trial.is_best else " ", f"{prefix}focus"),
-        (f" {trial.number:>4}  ", f"{prefix}text"),
-        (f"{symbol} {fit(word, _STATE_WIDTH - 2)}", f"{prefix}{style}"),
-    ]
-    for text, cells in zip(_scores(trial, table), score_widths(table, width), strict=True):
-        line.append((f" {fit(text, cells, '>')}", score_style))
-    done = format_percent(trial.done) if word == "running" else ""
-    line.append((fit(done, _DONE_WIDTH, ">"), f"{prefix}dim"))
-    for key in keys:
-        text = _value(trial.values.get(key))
-        line.append((f" {fit(text, key_width, '>')}", f"{prefix}text"))
-    room = width - line_width(line) - 2
-    if trial.message and room >= _MIN_MESSAGE_WIDTH:
-        line.append((f"  {fit(trial.message, room)}", f"{prefix}dim"))
-    return fit_line(line, width, f"{prefix}text")
+
+    def score(trial: SweepTrial, place: int) -> str:
+        if trial.scores is not None:
+            return format_value(trial.scores[place])
+        return format_value(trial.latest) if trial.latest is not None and not place else ""
+
+    def draw_score(trial: SweepTrial, width: int, place: int) -> Line:
+        style = "strong" if trial.state == "finished" else "dim"
+        return [(fit(score(trial, place), width, ">"), style)]
+
+    def draw_state(trial: SweepTrial, width: int) -> Line:
+        symbol, style = _LOOKS[_word(trial.state, state)]
+        return [(f"{symbol} {_word(trial.state, state)}", style)]
+
+    def done(trial: SweepTrial) -> str:
+        return format_percent(trial.done) if _word(trial.state, state) == "running" else ""
+
+    scores = [
+        Column[SweepTrial](
+            f"{objective.metric}{'↑' if objective.is_maximized else '↓'}",
+            partial(score, place=place), 9, min(len(objective.metric) + 1, _MAX_SCORE_WIDTH), -1,
+            ">", order="score", draw=partial(draw_score, place=place),
+        )
+        for place, objective in enumerate(table.objectives)
+    ]  # fmt: skip
+    values = [
+        Column[SweepTrial](key, partial(_value_of, key=key), _least_width(key), len(key), place,
+                           ">", order="score")
+        for place, key in enumerate(table.by_importance(), 1)
+    ]  # fmt: skip
+    return [
+        Column("trial", lambda trial: f"{BEST if trial.is_best else ' '}{trial.number:>4}", 5,
+               align=">", order="number"),
+        Column("state", lambda trial: _word(trial.state, state), 12, order="score",
+               draw=draw_state),
+        *scores,
+        Column("done", done, 6, align=">", style="dim", order="score"),
+        *values,
+        Column("message", lambda trial: trial.message, 12, 200, len(values) + 1,
+               style="dim"),
+    ]  # fmt: skip
 
 
-def columns_of(table: SweepTable, width: int) -> tuple[list[str], int]:
-    """The keys that have a column, those that matter most first, and how wide one is."""
-    scores = sum(1 + cells for cells in score_widths(table, width))
-    room = width - _NUMBER_WIDTH - _STATE_WIDTH - scores - _DONE_WIDTH
-    keys = table.by_importance()
-    num_shown = min(len(keys), max(1, room // (1 + _VALUE_WIDTH)))
-    longest = max((len(key) for key in keys[:num_shown]), default=_VALUE_WIDTH)
-    return keys[:num_shown], max(4, min(longest, room // num_shown - 1, 24))
-
-
-def score_widths(table: SweepTable, width: int) -> list[int]:
-    """How wide each objective's column is: its whole name, on a screen that is wide enough."""
-    most = _MAX_SCORE_WIDTH if width >= _WIDE else _MIN_SCORE_WIDTH
-    return [min(max(len(o.metric) + 1, _MIN_SCORE_WIDTH), most) for o in table.objectives]
+def _least_width(key: str) -> int:
+    """The width of the last part of a key, within limits."""
+    return min(max(len(key.rpartition(".")[2]), 9), 16)
 
 
 def draw_importances(table: SweepTable, width: int) -> list[Line]:
@@ -160,28 +151,14 @@ def _word(trial_state: TrialState, state: SweepState) -> str:
     return UNFINISHED if trial_state == "running" and state != "running" else trial_state
 
 
-def _scores(trial: SweepTrial, table: SweepTable) -> Sequence[str]:
-    if trial.scores is not None:
-        return [format_value(score) for score in trial.scores]
-    blank = ["" for _ in table.objectives]
-    if trial.latest is not None:
-        blank[0] = format_value(trial.latest)
-    return blank
+def _value_of(trial: SweepTrial, key: str) -> str:
+    return _value(trial.values.get(key))
 
 
 def _value(value: object) -> str:
     if isinstance(value, float):
         return format_value(value)
     return "" if value is None else str(value)
-
-
-def _short(name: str, width: int) -> str:
-    """A name in at most `width` cells: without its group where that helps, else its end, which is
-    where the names of one table differ.
-    """
-    if len(name) > width:
-        name = re.split(r"[/.]", name)[-1]
-    return name if len(name) <= width else f"…{name[len(name) - width + 1 :]}" if width > 1 else ""
 
 
 def _wrapped(words: Sequence[str], width: int) -> list[str]:

@@ -7,24 +7,19 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
-from textual.binding import Binding, BindingType
-from textual.reactive import var
 
 from ...shared import Metric
 from ...shared.runs.run_folder import DIFF_FILE
 from ...shared.runs.setting_sources import YOU, is_by_you, is_default
 from ..charts.shown_run import Watched
-from ..panels.event_lines import matching
 from ..panels.run_table import short_name
-from ..render.formatting import UNKNOWN, counted, format_relative, format_written
-from ..render.lines import Line, boxed, fit, fit_middle, line_width
-from ..render.scroll import scrollbar
+from ..render.formatting import UNKNOWN, format_relative, format_written
+from ..render.lines import Line, fit, fit_middle, line_width
 from ..runs.reading.run_description import Description, Setting, comparable
 from ..runs.reading.run_view import RunView
-from .pane import Pane
+from .scrolling_pane import TOP, ScrollingPane
 
 CHANGED = "•"
 _MIN_KEY_WIDTH, _MAX_KEY_WIDTH = 12, 44
@@ -240,23 +235,14 @@ def _key_width(keys: Sequence[str] | Mapping[str, object], most: int) -> int:
     return max(_MIN_KEY_WIDTH, min(widest, most, _MAX_KEY_WIDTH))
 
 
-class ConfigPanel(Pane):
+class ConfigPanel(ScrollingPane):
     """The configuration of the run by source, what you set first; of several runs above it a table
     of the keys and the newest values that differ.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "scroll(-1)", "a line up, down"),
-        Binding("down", "scroll(1)", "a line up, down"),
-        Binding("pageup", "scroll(-10)", "ten lines up, down"),
-        Binding("pagedown", "scroll(10)", "ten lines up, down"),
-        Binding("home", "scroll(-100000)", "to the top, the bottom"),
-        Binding("end", "scroll(100000)", "to the top, the bottom"),
-    ]
-
-    first: var[int] = var(0, init=False)
-    words: var[tuple[str, ...]] = var((), init=False)
-    problem = ""  # any words can be looked for
+    KEYS = ()
+    starts_at = TOP
+    excuse = "nothing is known of its configuration"
 
     def __init__(self) -> None:
         super().__init__(id="config")
@@ -270,49 +256,21 @@ class ConfigPanel(Pane):
         if self.display:
             self.redraw()
 
-    def draw(self, width: int, height: int) -> list[Line]:
-        head, body = self._parts(width - 4)
-        body = matching(body, self.words)
-        room = max(0, height - 2 - len(head))
-        start = min(self.first, max(0, len(body) - room))
-        excuse = "nothing found" if self.words else "nothing is known of its configuration"
-        shown = body[start : start + room] or [[(excuse, "dim")]]
-        drawn = boxed(self._title(len(body), width), [*head, *shown], width, height, self.border)
-        top = 1 + len(head)
-        for y, mark in enumerate(scrollbar(start, room, len(body), room)):
-            if len(body) > room and width > 4:
-                line = drawn[top + y]
-                drawn[top + y] = [*line[:-1], (line[-1][0][:-1], self.border), *mark]
-        return drawn
+    def head(self, width: int) -> list[Line]:
+        return self._parts(width)[0]
 
-    def action_scroll(self, lines: int) -> None:
-        head, body = self._parts(self.size.width - 4)
-        room = max(0, self.size.height - 2 - len(head))
-        last = max(0, len(matching(body, self.words)) - room)
-        self.first = max(0, min(self.first + lines, last))
-
-    def watch_first(self) -> None:
-        self.redraw()
-
-    def watch_words(self) -> None:
-        self.set_reactive(ConfigPanel.first, 0)
-        self.redraw()
-
-    def on_mouse_scroll_up(self) -> None:
-        self.action_scroll(-1)
-
-    def on_mouse_scroll_down(self) -> None:
-        self.action_scroll(1)
+    def texts(self, width: int) -> list[Line]:
+        return self._parts(width)[1]
 
     def _parts(self, width: int) -> tuple[list[Line], list[Line]]:
-        """The lines that stay and those that scroll, worked out again once there is news."""
+        """The lines that stay and those that scroll, computed again once there is news."""
         views = [one.view for one in self._watched]
         known = (width, *((id(v.description), v.notes, v.publish, v.status.run) for v in views))
         if known != self._known:
-            self._known, self._texts = known, self._worked_out(width)
+            self._known, self._texts = known, self._computed(width)
         return self._texts
 
-    def _worked_out(self, width: int) -> tuple[list[Line], list[Line]]:
+    def _computed(self, width: int) -> tuple[list[Line], list[Line]]:
         if not self._watched:
             return [], []
         view = self._watched[0].view
@@ -322,7 +280,7 @@ class ConfigPanel(Pane):
         head, table = difference_lines(self._watched, width)
         return head, [*table, [], [(f"all of {view.name}", "dim")], *own]
 
-    def _title(self, num_found: int, width: int) -> Line:
+    def title(self, num_found: int, num_below: int, width: int) -> Line:
         title: Line = [("configuration", "text")]
         words = in_words(self._watched[0].view) if self._watched else ""
         if len(self._watched) > 1:
@@ -330,7 +288,7 @@ class ConfigPanel(Pane):
             more = num_more(self._watched, width - 4)
             words += f", {more} of them without room" if more else ""
         if self.words:
-            title.append((f"  /{' '.join(self.words)}: {counted(num_found, 'line')}", "focus"))
+            title += super().title(num_found, 0, width)[1:]
         elif words and line_width(title) + len(words) + 8 <= width:
             title.append((f"  {words}", "dim"))
         return title

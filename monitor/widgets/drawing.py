@@ -1,6 +1,9 @@
-"""The one kind of widget there is here: lines of text, of which only the changed are painted."""
+"""The base of all widgets here: lines of text, of which only the changed ones are painted."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from rich.segment import Segment
 from rich.style import Style
@@ -67,3 +70,20 @@ class Drawing(Widget):
     def _draw(self, width: int, height: int) -> list[Line]:
         lines = self.draw(width, height) if width and height else []
         return [*lines[:height], *([] for _ in range(height - len(lines)))]
+
+
+class Drawn(Drawing):
+    """The lines that a function gives for a size and for the values shown last; blank before."""
+
+    def __init__(self, id: str, lines: Callable[..., list[Line]]) -> None:
+        """`lines` is called with the width, the height and the values."""
+        super().__init__(id=id)
+        self._lines_of = lines
+        self._values: tuple[Any, ...] | None = None
+
+    def show(self, *values: Any) -> None:
+        self._values = values
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        return [] if self._values is None else self._lines_of(width, height, *self._values)

@@ -18,7 +18,7 @@ from ..render.canvas import Canvas
 from ..render.formatting import counted, format_count
 from ..render.half_blocks import Pixels, draw_frame
 from ..render.lines import Line, boxed, fit, fit_middle
-from ..render.table import Table, order_of, table_lines
+from ..render.table import Table, draw_table, order_of
 from ..runs.reading.media import MediaFile, caption_of, content_of
 from ..runs.reading.run_view import RunView
 from .pane import Pane
@@ -201,7 +201,7 @@ class MediaPanel(Pane):
         if isinstance(self._content, Table):
             self._top = max(0, min(self._top, len(self._order) - rows + 1))
             shown = self._order[self._top : self._top + rows]
-            return table_lines(self._content, shown, self._sorted_by, width, rows)
+            return draw_table(self._content, shown, self._sorted_by, width)[:rows]
         if self._player:
             return self._episode(self._player, width, rows)
         assert isinstance(self._content, np.ndarray)

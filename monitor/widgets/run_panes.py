@@ -124,15 +124,15 @@ class RunPanes(Vertical):
             pane.is_enlarged = False
         return bool(enlarged)
 
-    def searched(self, focused: Widget | None) -> ScrollingPane | ConfigPanel | ChartGrid:
+    def searched(self, focused: Widget | None) -> ScrollingPane | ChartGrid:
         """What is to be searched: the pane that has the keys; the charts when it has nothing to
         find.
         """
-        return focused if isinstance(focused, ScrollingPane | ConfigPanel) else self.grid
+        return focused if isinstance(focused, ScrollingPane) else self.grid
 
     def drop_words(self) -> bool:
         """End the search in every pane; returns whether there was any."""
-        panes = [self.grid, *self.query(ScrollingPane), self.query_one(ConfigPanel)]
+        panes = [self.grid, *self.query(ScrollingPane)]
         searched = [pane for pane in panes if pane.words]
         for pane in searched:
             pane.words = ()

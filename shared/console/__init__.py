@@ -1,1 +1,1 @@
-"""The console of a run: what its process prints, kept in its folder as text with times."""
+"""The console of a run: the output of its process, in its folder as text with times."""

@@ -1,9 +1,9 @@
-"""Catching what a process prints, with all of its children: the run's console.
+"""Captures the output of a process and its children: the run's console.
 
-Descriptors 1 and 2 lead through a pseudo-terminal, where there was a terminal, else through a pipe
-to a process of their own: `python -m operant.shared.console.capture`. It passes everything on to
-where it went before, and keeps it in the run's folder. A thread would not do: compiled code that
-holds the interpreter and prints more than a pipe takes would wait for that thread for ever.
+Descriptors 1 and 2 are connected, through a pseudo-terminal if they were a terminal, else through a
+pipe, to another process: `python -m operant.shared.console.capture`. It writes everything to the
+original output and to the run's folder. A thread would not do: compiled code that holds the
+interpreter and prints more than a pipe has room for would wait for that thread for ever.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ..processes.python_program import python_program
 from ..text.masking import secret_values
 from .console_file import ConsoleFile
 
-SWITCH = "OPERANT_CONSOLE"  # "off" in the environment: nothing is caught
-STOP_S = 2.0  # the longest that a process waits at its end until all it printed is kept
+SWITCH = "OPERANT_CONSOLE"  # "off" in the environment: nothing is captured
+STOP_S = 2.0  # the longest wait at the end of a process until its output is written
 NOWHERE = -1
 
 # The shell ends at once, so that the keeper is no child of the user's program.
@@ -37,8 +37,8 @@ _current: Console | None = None  # a process has one at a time
 
 
 def start_console(path: Path, warn: Callable[[str], None]) -> Console | None:
-    """Keep in the file at `path` what this process prints from now on: the console that does so
-    already, or a new one. None where nothing is to be caught; where nothing can be, this warns.
+    """Write the output of this process to the file at `path` from now on. Returns the console,
+    which may exist already; None if capturing is switched off or, with a warning, not possible.
     """
     global _current
     if _current and _current.path != path:
@@ -53,19 +53,19 @@ def start_console(path: Path, warn: Callable[[str], None]) -> Console | None:
 
 
 class Console:
-    """Print as before, and into the file at `path`, until `stop`."""
+    """Writes output to the file at `path` as well, until `stop`."""
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
         """Raises OSError and termios.error."""
         self.path, self._warn, self._pid = path, warn, os.getpid()
         self._is_stopping = False
-        os.fstat(0)  # were it closed, what is opened next would get its number
+        os.fstat(0)  # if it were closed, the next file would get its number
         self._before = {1: os.dup(1), 2: os.dup(2)}
         channels = {1: _opened_like(1)}
         channels[2] = channels[1] if os.path.samefile(1, 2) else _opened_like(2)
         sinks = {}
         for fd, before in self._before.items():
-            # A detached trainer prints into the file itself until it comes here.
+            # Until here, a detached trainer prints into the file itself.
             is_file = path.exists() and os.path.samefile(fd, path)
             sinks[channels[fd][0]] = NOWHERE if is_file else before
         try:
@@ -79,7 +79,7 @@ class Console:
         threading.Thread(target=self._watch, name="console", daemon=True).start()
 
     def stop(self) -> None:
-        """Print as before, once all that was printed is kept."""
+        """Restore the original output, and wait until all captured output is written."""
         global _current
         if not self._is_stopping and self._pid == os.getpid():
             self._is_stopping = True
@@ -88,7 +88,7 @@ class Console:
             _current = None
 
     def _watch(self) -> None:
-        """If somebody kills the keeper, print as before."""
+        """Restore the original output if the keeper is killed."""
         self._keeper.life.recv(1)
         if not self._is_stopping:
             self._restore()
@@ -103,8 +103,8 @@ class Console:
 
 
 class Keeper:
-    """The other process: it reads from each source, passes on to its sink, and keeps what it read
-    in the file at `path`. `life` ends with it.
+    """The other process: it reads from every source, and writes to its sink and to the file at
+    `path`. `life` is closed when it ends.
     """
 
     def __init__(self, path: Path, sinks: Mapping[int, int]) -> None:
@@ -121,14 +121,14 @@ class Keeper:
             )
 
     def wait(self) -> None:
-        """Until all that was printed is kept; `STOP_S` at most, as a process may print for ever."""
+        """Wait until all output is written; `STOP_S` at most: a child may print for ever."""
         with contextlib.suppress(OSError):  # it has ended
             self.life.shutdown(socket.SHUT_WR)
             select.select([self.life], [], [], STOP_S)
 
 
 def _opened_like(fd: int) -> tuple[int, int]:
-    """Two ends, to read and to write, of a terminal where `fd` is one, else of a pipe."""
+    """Two descriptors, to read and to write, of a terminal if `fd` is one, else of a pipe."""
     if not os.isatty(fd):
         return os.pipe()
     source, target = pty.openpty()
@@ -138,19 +138,17 @@ def _opened_like(fd: int) -> tuple[int, int]:
 
 
 def _write_by_lines() -> None:
-    """Have Python write what it holds back now, and from now on each line, so that no crash loses
-    lines.
-    """
+    """Flush Python's buffers now, and after every line from now on: no crash loses lines."""
     streams: list[Any] = [sys.stdout, sys.stderr]
     for stream in streams:
-        # None, closed, or gone; or a signal came in the middle of a write.
+        # The stream may be None or closed, or a signal interrupted a write.
         with contextlib.suppress(AttributeError, OSError, ValueError, RuntimeError):
             stream.reconfigure(line_buffering=True)
 
 
 def keep(path: Path, life: int, sinks: dict[int, int]) -> None:
-    """Pass on and keep what comes from each source, until nobody can print any more. `life` ends
-    when the trainer does, or lets go of its console: what comes later is passed on alone.
+    """Copy every source to its sink and to the file, until no process has a source open. `life` is
+    closed when the trainer ends or stops its console: later output goes to the sinks alone.
     """
     file: ConsoleFile | None = ConsoleFile(path, secret_values(os.environ))
     poll = select.poll()
@@ -159,7 +157,7 @@ def keep(path: Path, life: int, sinks: dict[int, int]) -> None:
     while sinks:
         ready = dict(poll.poll())
         for source in ready.keys() & sinks.keys():
-            # A terminal that all have closed says POLLHUP alone.
+            # A terminal that all processes have closed reports POLLHUP alone.
             data = os.read(source, 1 << 16) if ready[source] & select.POLLIN else b""
             if not data:
                 poll.unregister(source)
@@ -169,14 +167,14 @@ def keep(path: Path, life: int, sinks: dict[int, int]) -> None:
                 sinks[source] = NOWHERE
             if file:
                 file.feed(data)
-        if ready.keys() == {life}:  # all that the trainer printed is kept
+        if ready.keys() == {life}:  # all output of the trainer is written
             file = None
             poll.unregister(life)
             os.close(life)
 
 
 def _pass_on(data: bytes, source: int, sink: int) -> bool:
-    """Whether the sink is still there."""
+    """Write to the sink; returns whether that is still possible."""
     try:
         if os.isatty(sink):
             termios.tcsetwinsize(source, termios.tcgetwinsize(sink))

@@ -1,8 +1,8 @@
-"""`console.log`: the lines that a process printed, a time in front of each.
+"""`console.log`: the output of a process, with the time in front of every line.
 
-The text is plain: escape sequences and control characters are gone, secrets are masked, and of what
-carriage returns write over, the last stays. The last line can still change. Of long output the
-last part is kept.
+The text is plain: escape sequences and control characters are removed, secrets are masked, and of a
+line that is overwritten by carriage returns the last version stays. The last line can still change.
+Of long output the last part is kept.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ def time_text(wall_ns: int) -> str:
 
 
 def without_time(line: str) -> str:
-    """The text of a line of a console. Lines of other files have no time, and stay."""
+    """A console's line without its time. Lines without a time are returned unchanged."""
     return line[_TIME_CHARACTERS:] if time_of(line) else line
 
 
 def time_of(line: str) -> str:
-    """Its time, as `time_text` writes it; empty where it has none."""
-    # No pattern, which would take longer: a monitor asks this of thousands of lines.
+    """The time of a console's line, see `time_text`; empty if it has none."""
+    # A regular expression would be slower: a monitor calls this for thousands of lines.
     has_time = line[10:11] == "T" and line[23:25] in ("Z ", "Z") and line[:4].isdigit()
     return line[: _TIME_CHARACTERS - 1] if has_time else ""
 
 
 def wall_ns_of(time_text: str) -> int:
-    """The time that `time_of` gave. Raises ValueError if there is none such, as February 30."""
+    """The time of `time_of` in nanoseconds. Raises ValueError if it does not exist: February 30."""
     return round(datetime.fromisoformat(time_text).timestamp() * 1e3) * 1_000_000
 
 
 class ConsoleFile:
-    """Takes output in pieces as they come, and writes its lines to the file at `path`."""
+    """Writes the lines of output that arrives in pieces to the file at `path`."""
 
     def __init__(self, path: Path, secrets: Iterable[str] = ()) -> None:
-        """`secrets` are texts to mask wherever they occur. Raises OSError."""
+        """`secrets` are texts to mask everywhere. Raises OSError."""
         self._secrets = tuple(secrets)
         self._fd = open_to_change(path)
         self._end = os.fstat(self._fd).st_size  # of the lines that have ended
@@ -71,7 +71,7 @@ class ConsoleFile:
         self._num_key_lines = 0  # that may still come of a private key
 
     def feed(self, data: bytes) -> None:
-        """Write what was printed now. What a full disk does not take is lost."""
+        """Write new output. On a full disk it is lost."""
         stamp = time_text(time.time_ns())
         *lines, last = (self._open + self._decoder.decode(data)).split("\n")
         self._open = _overwritten(last)[-MAX_CHARACTERS:]
@@ -86,8 +86,8 @@ class ConsoleFile:
                 self._shorten(stamp)
 
     def _kept(self, lines: list[str], stamp: str) -> bytes:
-        """The lines as they may be kept, masked together: a private key has several. Where its
-        head came earlier, they are masked as if it stood before them.
+        """The lines to write, masked together, because a private key has several. If its head came
+        earlier, they are masked as if it were in front of them.
         """
         text = "\n".join(_ESCAPES.sub("", _overwritten(line)).rstrip("\r") for line in lines)
         for secret in self._secrets:
@@ -99,7 +99,7 @@ class ConsoleFile:
         ).encode()
 
     def _look_for_key(self, lines: list[str]) -> None:
-        """Note whether the next lines belong to a private key that has begun in these."""
+        """Remember whether a private key begins in these lines and continues in the next."""
         text = "\n".join(lines)
         if _OPEN_KEY.search(text):
             self._num_key_lines = MAX_KEY_LINES
@@ -109,7 +109,7 @@ class ConsoleFile:
             self._num_key_lines = max(0, self._num_key_lines - len(lines))
 
     def _shorten(self, stamp: str) -> None:
-        """Leave the last part alone in the file, behind a line about it. Raises OSError."""
+        """Keep the last part of the file only, after a line that says so. Raises OSError."""
         last = os.pread(self._fd, LAST_BYTES, self._end - LAST_BYTES).partition(b"\n")[2]
         note = f"{stamp} [operant: what was printed before is not kept]\n".encode()
         os.ftruncate(self._fd, 0)
@@ -117,6 +117,6 @@ class ConsoleFile:
 
 
 def _overwritten(line: str) -> str:
-    """The text of `line` after its carriage returns have written over it."""
+    """The text of `line` that is visible after its carriage returns."""
     text = line.rstrip("\r")
     return text.rpartition("\r")[2] + line[len(text) :]

@@ -1,1 +1,1 @@
-"""Episodes as they are drawn and kept in files."""
+"""Episodes: what is drawn of them, and the files that record them."""

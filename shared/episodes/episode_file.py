@@ -1,9 +1,9 @@
-"""An episode as a file: what was to be seen at every step, to be played again where neither the
-environment nor the policy is at hand.
+"""An episode as a file: the view at every step, which can be played again without the environment
+and the policy.
 
-A gzip file of JSON, a line each: first what it is of, then every moment. Shapes are written once,
-with the moment in which they are first seen; moments name them by number. Nothing in a file is
-executed, and what does not hold together is refused.
+The file is gzipped JSON lines: a header with the environment and the seed, then one line per
+moment. A shape is written once, with the first moment that shows it; moments refer to shapes by
+number. Nothing in a file is executed, and an inconsistent file is refused.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ..runs.small_file import open_regular
 from .scene import ROLES, Frame, Kind, Moment, Scene, Shape, points_of
 
 FORMAT = "operant episode 1"
-# Of a file and of a moment. Lines stay in memory as they are written, and one at a time is taken
-# apart: its numbers take up to 25 times as much memory.
+# The limits of a file and of a line. Lines stay in memory as text and are parsed one at a time:
+# their numbers take up to 25 times as much memory.
 MOST_BYTES, MOST_LINE_BYTES = 2**29, 2**24
 _SHAPE_BYTES = 300  # of memory, without its points
 MOST_MOMENTS, MOST_PIXELS, MOST_AGENTS = 200_000, 2**24, 10_000
@@ -62,11 +62,11 @@ def _moment_as_json(moment: Moment, numbers: dict[str, int]) -> dict[str, Any]:
         return {**fields, "size": [height, width], "pixels": pixels}
     new, seen = [], []
     for shape in view.shapes:
-        told_shape = _shape_as_json(shape)
-        key = json.dumps(told_shape)
+        as_json = _shape_as_json(shape)
+        key = json.dumps(as_json)
         if key not in numbers:
             numbers[key] = len(numbers)
-            new.append(told_shape)
+            new.append(as_json)
         seen.append(numbers[key])
     part = [*view.low, *view.high]
     return {**fields, "part": part, "is_stretched": view.is_stretched, "new": new, "shapes": seen}
@@ -84,8 +84,8 @@ def _number(x: float) -> float | None:
 def read_episode(
     path: Path, beneath: Path | None = None, most_bytes: int = MOST_BYTES
 ) -> RecordedEpisode:
-    """The file at `path`, see `open_regular`, which may take `most_bytes` of memory. Raises
-    UsageError where that is no whole file of this kind.
+    """Read the file at `path`, see `open_regular`; it may take `most_bytes` of memory. Raises
+    UsageError if it is not a complete episode file.
     """
     try:
         with os.fdopen(open_regular(path, beneath), "rb") as file:
@@ -185,8 +185,8 @@ def _shape(values: list[Any]) -> Shape:
 
 
 class RecordedEpisode:
-    """One episode, as it was; `Episodes` with no others. What a selected agent alone can see is
-    that of the first.
+    """`Episodes` with one recorded episode. The view is that of the first agent, whichever is
+    selected.
     """
 
     num_episodes: int | None = 1
@@ -201,7 +201,7 @@ class RecordedEpisode:
         self._at = 0
 
     def step(self) -> bool:
-        """To the next moment; returns whether it is the last."""
+        """Go to the next moment; returns whether it is the last."""
         self._at = min(self._at + 1, len(self._lines) - 1)
         return self._at == len(self._lines) - 1
 
@@ -209,4 +209,4 @@ class RecordedEpisode:
         return _moment(json.loads(self._lines[self._at]), self._shapes)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Has no effect: nothing is open."""

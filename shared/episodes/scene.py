@@ -1,6 +1,6 @@
-"""What is to be seen of an episode: shapes in an environment's own units, or a frame of pixels.
+"""The view of an episode: shapes in the environment's units, or a frame of pixels.
 
-Environments say what is there by its `role`; whoever draws it chooses colours, sizes and marks.
+Environments give a shape a `role`; the code that draws it chooses colours, sizes and marks.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ Points = NDArray[np.float64]
 Kind = Literal["line", "area", "circle", "disc", "text"]
 
 ROLES = (
-    "ground",  # what does not move and is not acted on
-    "body",  # what is acted on
+    "ground",  # fixed parts of the world
+    "body",  # the controlled body
     "part",  # of a body: a pole, a link
-    "force",  # what the policy does
+    "force",  # the policy's action
     "goal",
     "obstacle",
     "current",
     "range",  # how far the selected agent sees
-    "trail",  # where it was
-    "retired",  # what no longer takes part
+    "trail",  # the path of a body
+    "retired",  # agents that no longer take part
     "note",
 )
 _BARB_FRACTION, _BARB_RAD = 0.35, 2.6
 
 
 class Shape(NamedTuple):
-    """`points` [P, 2], x to the right and y upwards; a row of NaN lifts the pen of a line. Circles
-    and discs are around each point; a text begins at the first. `agent` is whose it is, or -1.
+    """A shape with `points` [P, 2], x to the right and y upwards; a row of NaN interrupts a line.
+    Circles and discs have their centres at the points; a text begins at the first. `agent` is the
+    number of the agent that it belongs to, or -1.
     """
 
     kind: Kind
@@ -47,10 +48,10 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """Shapes, what comes later in front, and the part of the world that is shown: x from `low[0]`
-    to `high[0]`, y likewise. Both axes have one scale, unless `is_stretched`.
+    """Shapes, later ones in front, and the visible part of the world: x from `low[0]` to `high[0]`,
+    y from `low[1]` to `high[1]`. Both axes have one scale, unless `is_stretched`.
 
-    `endings` tells for each agent how its episode ended, "" while it goes on.
+    `endings` has one text per agent: how its episode ended, "" while it continues.
     """
 
     low: tuple[float, float]
@@ -61,15 +62,15 @@ class Scene:
 
 
 class Frame(NamedTuple):
-    """What an environment drew itself: `pixels` [height, width, 3], uint8."""
+    """An image drawn by the environment: `pixels` [height, width, 3], uint8."""
 
     pixels: NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Moment:
-    """An episode after `step` env steps. `returns` are the agents' rewards so far, `endings` how
-    each one's episode ended, "" while it goes on; nothing more happens once it `is_over` for all.
+    """An episode after `step` env steps. `returns` [A] are the agents' sums of rewards so far,
+    `endings` [A] how their episodes ended, "" while they continue. `is_over`: all have ended.
     """
 
     view: Scene | Frame
@@ -80,10 +81,10 @@ class Moment:
 
 
 class Episodes(Protocol):
-    """Episodes of one environment, one after the other, each played by a policy.
+    """Episodes of one environment, played one after the other by a policy.
 
-    `env` is the environment's name, `seed` the one to begin with. Episode `number`, from 0, of a
-    seed is always the same. Where there are `num_episodes`, they are of that seed alone.
+    `env` is the environment's name, `seed` the first seed. Episode `number`, from 0, of a seed is
+    always the same. If `num_episodes` is given, there are only so many, of that seed alone.
     """
 
     env: str
@@ -92,25 +93,25 @@ class Episodes(Protocol):
     num_episodes: int | None
 
     def begin(self, seed: int, number: int) -> None:
-        """Leave whatever was played; begin an episode."""
+        """Begin an episode; the current one is dropped."""
 
     def step(self) -> bool:
-        """Play one env step; returns whether the episode is over. Nothing where it was."""
+        """Play one env step, unless the episode is over; returns whether it is."""
 
     def moment(self, selected: int) -> Moment:
-        """How things stand, as agent `selected` sees them where that differs."""
+        """The current state, as agent `selected` sees it if agents see different things."""
 
     def close(self) -> None:
-        """Let go of the environment."""
+        """Close the environment."""
 
 
 def points_of(points: Iterable[Any]) -> Points:
-    """[P, 2] from pairs."""
+    """Points [P, 2] from pairs."""
     return np.asarray(points, np.float64).reshape(-1, 2)
 
 
 def line(points: Iterable[Any], role: str, agent: int = -1) -> Shape:
-    """From point to point."""
+    """A line from point to point."""
     return Shape("line", points_of(points), role, agent=agent)
 
 
@@ -142,14 +143,14 @@ def text(x: float, y: float, words: str, role: str = "note", agent: int = -1) ->
 
 
 def cross(x: float, y: float, size: float, role: str, agent: int = -1) -> Shape:
-    """An upright cross, `size` from its middle to each end."""
+    """An upright cross, `size` from its middle to its ends."""
     lift = (math.nan, math.nan)
     ends = [(x - size, y), (x + size, y), lift, (x, y - size), (x, y + size)]
     return line(ends, role, agent)
 
 
 def arrows(tails: Any, vectors: Any, role: str, agent: int = -1) -> Shape:
-    """From each of `tails` [A, 2] along its vector [A, 2], with a head at the end."""
+    """Arrows from `tails` [A, 2] along `vectors` [A, 2]."""
     tails, vectors = points_of(tails), points_of(vectors)
     heads = tails + vectors
     turns = [

@@ -1,1 +1,1 @@
-"""The page for anyone's training loop, in the shapes of other libraries: one file each."""
+"""Runs of other training loops, in the shapes of wandb, TensorBoard and other libraries."""

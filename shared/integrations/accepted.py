@@ -1,5 +1,5 @@
-"""Stand-ins for names of wandb and TensorBoard that operant lacks: calls are accepted and reported
-once.
+"""Stand-ins for names of wandb and TensorBoard that operant lacks. Calls are accepted; the first
+one gives a warning.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _saying = threading.Lock()
 
 
 def say_once(key: str, text: str) -> None:
-    """Say `text` on standard error and among the events of the open run, once a run; without a run,
-    once a process.
+    """Print `text` on standard error and add it to the events of the open run, once per run;
+    without a run, once per process.
     """
     run = open_run()
     if run is not None:
@@ -39,8 +39,9 @@ def say_accepted(name: str) -> None:
 
 
 class Accepted:
-    """Stands for `name`. It can be called, read, entered, gone through (empty) and subclassed;
-    what it decorates stays as it was. It is no number and no path, so that nobody computes with it.
+    """The stand-in for `name`. It can be called, read, entered, iterated (empty) and subclassed; a
+    function that it decorates stays unchanged. It is neither a number nor a path, so that no script
+    computes with it.
     """
 
     def __init__(self, name: str, *_: Any) -> None:
@@ -96,13 +97,13 @@ def stand_in(owner: str, name: str, known: Iterable[str]) -> Accepted:
     """The stand-in for `owner.name`. Raises AttributeError for a private name, and for one that
     looks like a misspelt one of `known`.
     """
-    alike = [each for each in known if each[0] == name[0]]
+    alike = [word for word in known if word[0] == name[0]]
     if name.startswith("_") or difflib.get_close_matches(name, alike, cutoff=0.8):
         raise AttributeError(f"{owner} has no attribute '{name}'{nearest(name, alike)}")
     return Accepted(f"{owner}.{name}")
 
 
 def unknown_keywords(function: str, keywords: Any) -> None:
-    """Tell of keywords that `function` does not know; a typing error looks just so."""
+    """Warn of keywords that `function` does not know: one may be misspelt."""
     for keyword in keywords:
         say_once(f"{function} {keyword}", f"{function}() knows no '{keyword}': it has no effect")

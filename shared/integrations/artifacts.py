@@ -1,6 +1,4 @@
-"""Files that a loop gives to its run, as artifacts or through `save`: copied into the run's folder,
-below `files/`.
-"""
+"""Artifacts, and the files of `save`: copied into `files/` in the run's folder."""
 
 from __future__ import annotations
 
@@ -24,15 +22,15 @@ class Artifact:
 
     def __init__(self, name: Any = "artifact", type: Any = "", *_: Any, **__: Any) -> None:
         self.name, self.type = text_of(name), text_of(type)
-        self.files: dict[str, Path] = {}  # what each is called in the artifact, and where it is
+        self.files: dict[str, Path] = {}  # the path by the name in the artifact
 
     def add_file(self, local_path: Any, name: str | None = None, **_: Any) -> None:
         path = Path(local_path)
         self.files[name or path.name] = path
 
     def add_dir(self, local_path: Any, name: str | None = None, **_: Any) -> None:
-        """All files below a folder; links to folders are not followed. Raises ValueError for more
-        than 10,000.
+        """Add all files below a folder; links to folders are not followed. Raises ValueError for
+        more than 10,000.
         """
         for folder, _folders, files in os.walk(local_path):
             for path in (Path(folder, file) for file in files):
@@ -45,8 +43,8 @@ class Artifact:
 
 
 def copy_file(path: Path, run_folder: Path, name: str) -> None:
-    """Copy a regular file into `files/` of a run, as `name`, which may have folders. It replaces a
-    former copy of that name. Raises ValueError or OSError.
+    """Copy a regular file to `files/<name>` in a run's folder; `name` may have folders. Replaces an
+    earlier copy. Raises ValueError or OSError.
     """
     if not path.is_file():
         raise ValueError(f"{path} is not a regular file")
@@ -55,8 +53,8 @@ def copy_file(path: Path, run_folder: Path, name: str) -> None:
     folder = run_folder / "files"
     make_private_folder(folder, parents=False)
     *folders, last = (clean(part) for part in Path(name).parts)
-    for each in folders:
-        folder /= each
+    for part in folders:
+        folder /= part
         make_private_folder(folder, parents=False)
     with tempfile.TemporaryDirectory(dir=folder) as building:
         copied = shutil.copyfile(path, Path(building, last))

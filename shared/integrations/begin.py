@@ -1,4 +1,4 @@
-"""How the run of anyone's loop begins: a new one, or one that goes on."""
+"""Beginning the run of a training loop that is not operant's: a new one, or one that continues."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
 from ..page.page_file import make_page_folder, page_folder
+from ..page.reader import Snapshot
 from ..page.writer import DEFAULT_MAX_METRICS
 from ..processes.lock import RunLock
 from ..runs.find_runs import own_runs
@@ -20,11 +21,12 @@ from ..runs.run_folder import Run, create_run, memory_runs_folder
 from ..runs.session import RunSession, warn_on_stderr
 from ..runs.status import holder_of, open_page
 from ..text.plain_values import described_error
-from .tracked_run import TrackedRun
+from .current_run import open_run
+from .logged_run import LoggedRun
 
 UNKNOWN_INTERVAL_S = 0.0
 
-# Libraries whose version a run notes when the loop has imported them, by module.
+# Libraries whose version run.toml has if the loop has imported them, by module.
 _NOTED = {
     "operant": "operant-rl", "numpy": "numpy", "torch": "torch", "jax": "jax",
     "tensorflow": "tensorflow", "gymnasium": "gymnasium",
@@ -32,12 +34,10 @@ _NOTED = {
     "pytorch_lightning": "pytorch-lightning",
 }  # fmt: skip
 
-AnyRun = TypeVar("AnyRun", bound=TrackedRun)
-
 
 class Wanted(NamedTuple):
-    """What a loop asks for. `id` is one that the loop gave itself, or that of an existing run;
-    `resume` is None, allow, must or never, as people know it from wandb.
+    """The arguments of a run. `id` is the loop's own name for it, or that of an existing run;
+    `resume` is None, allow, must or never, as in wandb.
     """
 
     name: str
@@ -51,44 +51,66 @@ class Wanted(NamedTuple):
 
 
 def script_name() -> str:
-    """The script that runs, without its folder and ending."""
+    """The name of the running script, without its folder and ending."""
     return Path(sys.argv[0]).stem.strip("-") or "run"
 
 
-def begin_run(make: type[AnyRun], wanted: Wanted) -> AnyRun:
-    """Begin the run that is `wanted`, as an instance of `make`.
+def begin_run(wanted: Wanted) -> LoggedRun:
+    """Begin a new run, or continue the one that `wanted` names.
 
-    Raises UsageError for what is asked wrongly. A disk that is full or a folder that cannot be
-    written is no reason for a loop to end: it is warned of, and the run then keeps nothing.
+    Raises UsageError for wrong arguments. A full disk or a folder that cannot be written does not
+    end the loop: it gives a warning, and a run that keeps nothing.
     """
-    _check(wanted)
+    if wanted.resume not in (None, "allow", "must", "never"):
+        raise UsageError(f"resume = '{wanted.resume}' is unknown: expected allow, must or never")
     try:
         known = _run_called(wanted.id) if wanted.id else None
         if known and wanted.resume in ("allow", "must"):
-            return _continued(make, wanted, known)
-        _check_new(wanted, known)
-        return _new(make, wanted)
+            return _continued(wanted, known)
+        if wanted.resume == "must":
+            raise UsageError(f"resume = 'must', but there is no run '{wanted.id or ''}'")
+        if known and wanted.resume == "never":
+            raise UsageError(
+                f"resume = 'never', but there is a run '{wanted.id}' already: {known.id}"
+            )
+        return _new(wanted)
     except Exception as error:
         if isinstance(error, UsageError) and not isinstance(error, RunFolderError):
             raise
         with contextlib.suppress(Exception):
             text = error if isinstance(error, OperantError) else described_error(error)
             warn_on_stderr(f"{text}; the loop goes on, and nothing of it is kept")
-        return make(None, {"name": wanted.name, "config": dict(wanted.config)})
+        return disabled_run(wanted)
 
 
-def _new(make: type[AnyRun], wanted: Wanted) -> AnyRun:
-    manifest = _manifest(wanted)
+def disabled_run(wanted: Wanted) -> LoggedRun:
+    """A run that keeps nothing."""
+    return LoggedRun(None, {"name": wanted.name, **wanted.details, "config": dict(wanted.config)})
+
+
+def open_or_begin(run: LoggedRun | None, name: str) -> LoggedRun:
+    """`run` while it is open, else the open run of this process, else a new one."""
+    return run if run and run.is_open else open_run() or begin_run(Wanted(name))
+
+
+def _new(wanted: Wanted) -> LoggedRun:
+    manifest = {
+        "name": wanted.name,
+        **({"given_id": wanted.id} if wanted.id else {}),
+        **provenance(_noted_libraries()),
+        **wanted.details,
+        "config": dict(wanted.config),
+    }
     run, lock = _created(wanted.name, manifest)
     try:
-        return _made(make, _session(run, lock, wanted), {"id": run.id, **manifest})
+        return _started(wanted, run, lock, {"id": run.id, **manifest})
     except BaseException:
         shutil.rmtree(run.folder, ignore_errors=True)
         raise
 
 
 def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
-    """A folder in memory, where the disk takes none: the run is watched all the same."""
+    """The folder of a new run: in memory where it cannot be on the disk."""
     try:
         return create_run(name, manifest, files=what_ran())
     except RunFolderError as error:
@@ -104,19 +126,8 @@ def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
         return run, lock
 
 
-def _made(
-    make: type[AnyRun], session: RunSession, manifest: dict[str, Any], iteration: int = 0,
-    step: int = -1,
-) -> AnyRun:  # fmt: skip
-    try:
-        return make(session, manifest, iteration=iteration, step=step)
-    except BaseException:
-        session.abandon()
-        raise
-
-
-def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
-    """A run that ended goes on in its folder, with its curves."""
+def _continued(wanted: Wanted, run: Run) -> LoggedRun:
+    """Continue a run that has ended, in its folder and with its curves."""
     if holder_of(run):
         raise UsageError(f"{run.id} is still running; it can be resumed when it has ended")
     lock = RunLock(run.lock_path)
@@ -129,13 +140,6 @@ def _continued(make: type[AnyRun], wanted: Wanted, run: Run) -> AnyRun:
     except BaseException:
         lock.release()
         raise
-    return _going_on(make, wanted, run, lock, manifest)
-
-
-def _going_on(
-    make: type[AnyRun], wanted: Wanted, run: Run, lock: RunLock, manifest: dict[str, Any]
-) -> AnyRun:
-    """From the last publish of the run's former page, where that can be read."""
     snapshot = None
     with contextlib.suppress(PageError):
         reader = open_page(run)
@@ -144,44 +148,41 @@ def _going_on(
         )
         snapshot = reader.read()
         reader.detach()
-    if snapshot is None:
-        return _made(make, _session(run, lock, wanted), manifest)
-    session = _session(run, lock, wanted, continue_from=snapshot.publish)
-    return _made(make, session, manifest, snapshot.iteration, snapshot.env_steps)
+    return _started(wanted, run, lock, manifest, snapshot)
 
 
-def _session(
-    run: Run, lock: RunLock, wanted: Wanted, continue_from: int | None = None
-) -> RunSession:
+def _started(
+    wanted: Wanted,
+    run: Run,
+    lock: RunLock,
+    manifest: dict[str, Any],
+    snapshot: Snapshot | None = None,
+) -> LoggedRun:
+    """The run with its page and recorder; with a snapshot of its former page it continues there.
+    If this fails, nothing holds `lock` any more.
+    """
+    is_in_memory = run.folder.parent == memory_runs_folder()  # where files would take memory
+    session = None
     try:
-        return RunSession(
+        session = RunSession(
             run,
             lock,
             publish_interval_s=wanted.publish_interval_s,
             max_metrics=wanted.max_metrics,
             ends_with_process=True,
-            continue_from=continue_from,
-            recorder=None if _is_in_memory(run) else RecorderSettings(),
-            console=wanted.console and not _is_in_memory(run),
+            continue_from=snapshot.publish if snapshot else None,
+            recorder=None if is_in_memory else RecorderSettings(),
+            console=wanted.console and not is_in_memory,
         )
+        if snapshot is None:
+            return LoggedRun(session, manifest)
+        return LoggedRun(session, manifest, iteration=snapshot.iteration, step=snapshot.env_steps)
     except BaseException:
-        lock.release()
+        if session:
+            session.abandon()
+        else:
+            lock.release()
         raise
-
-
-def _is_in_memory(run: Run) -> bool:
-    """Whether files of rows would take memory, more and more of it as long as the run lives."""
-    return run.folder.parent == memory_runs_folder()
-
-
-def _manifest(wanted: Wanted) -> dict[str, Any]:
-    return {
-        "name": wanted.name,
-        **({"given_id": wanted.id} if wanted.id else {}),
-        **provenance(_noted_libraries()),
-        **wanted.details,
-        "config": dict(wanted.config),
-    }
 
 
 def _noted_libraries() -> list[str]:
@@ -189,20 +190,8 @@ def _noted_libraries() -> list[str]:
 
 
 def _run_called(wanted_id: str) -> Run | None:
-    """The newest run of this user that has this id, or was given it by its loop."""
+    """The newest run of this user with this id, of operant or of its loop."""
     for run in own_runs():
         if wanted_id in (run.id, run.manifest().get("given_id")):
             return run
     return None
-
-
-def _check(wanted: Wanted) -> None:
-    if wanted.resume not in (None, "allow", "must", "never"):
-        raise UsageError(f"resume = '{wanted.resume}' is unknown: expected allow, must or never")
-
-
-def _check_new(wanted: Wanted, known: Run | None) -> None:
-    if wanted.resume == "must":
-        raise UsageError(f"resume = 'must', but there is no run '{wanted.id or ''}'")
-    if wanted.resume == "never" and known:
-        raise UsageError(f"resume = 'never', but there is a run '{wanted.id}' already: {known.id}")

@@ -1,5 +1,5 @@
-"""`operant capture`: any command as a run. Its Python processes send what they log through other
-libraries, see `capture_hook`, and this process publishes it.
+"""`operant capture`: any command as a run. The Python processes of the command send the values that
+they log through other libraries, see `capture_hook`; this process publishes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .process_end import Ending, ending_of
 from .tensorboard_events import EventRecorder, event_class
 from .wandb_values import logged_values
 
-LOOK_EVERY_S = 0.05  # whether the command has ended
+POLL_S = 0.05  # how often to check whether the command has ended
 PATIENCE_S = 2.0  # for the last messages of its processes
 MAX_ERROR_CHARACTERS = 200
 _SHELLS = ("bash", "dash", "fish", "ksh", "sh", "zsh")
@@ -41,16 +41,16 @@ _DETAILS = ("name", "project", "notes", "group", "job_type", "tags")  # that a m
 
 
 def capture(command: Sequence[str], name: str | None, say: Callable[[str], None]) -> int:
-    """Run `command` as a run of this process; returns its exit code, 128 and the number of a signal
-    that killed it. `say` takes lines for the user.
+    """Run `command` as a run of this process. Returns its exit code: 128 plus the number of the
+    signal that killed it, if one did. `say` prints a line for the user.
 
-    Raises UsageError if it cannot be started.
+    Raises UsageError if the command cannot be started.
     """
     if shutil.which(command[0]) is None:
         raise UsageError(f"there is no command '{command[0]}'")
     name = _name_of(command) if name is None else name
     details = {"command_line": shlex.join(masked_arguments(command))}
-    run = begin_run(LoggedRun, Wanted(name, details, console=True))
+    run = begin_run(Wanted(name, details, console=True))
     set_current_run(run)
     if run.id:
         say(f"captured as {run.id}")
@@ -118,7 +118,7 @@ class _CapturedLog:
 
 
 def _name_of(command: Sequence[str]) -> str:
-    """The script or module that the command runs, else its program."""
+    """The name of the command's script or module, else of its program."""
     script = next((argument for argument in command if argument.endswith(".py")), None)
     if script is None and "-m" in command[:-1]:
         script = command[command.index("-m") + 1].rpartition(".")[2]
@@ -126,8 +126,8 @@ def _name_of(command: Sequence[str]) -> str:
 
 
 def _ending_of_code(code: int, error: str) -> Ending:
-    """`code` is that of `Popen`: minus the number of a signal that killed the process. `error` is
-    an exception that may have ended it.
+    """How the run ended, by the return code of `Popen`: minus the number of a signal that killed
+    the process. `error` is an exception that may have ended it.
     """
     if code == 1 and error:  # Python's exit code after an exception
         return Ending("failed", code, error)
@@ -140,8 +140,8 @@ def _ending_of_code(code: int, error: str) -> Ending:
 
 @contextlib.contextmanager
 def _listening(run: LoggedRun) -> Iterator[tuple[socket.socket, str]]:
-    """A socket in the run's folder, and its path. It is in a folder of this user's alone where the
-    run has none, its path is over 100 bytes, or its file system takes no sockets.
+    """A socket in the run's folder, and its path. The socket is in a private temporary folder if
+    the run has no folder, the path is too long, or the file system has no sockets.
     """
     with (
         tempfile.TemporaryDirectory(prefix="operant-capture-") as folder,
@@ -166,8 +166,8 @@ def _listening(run: LoggedRun) -> Iterator[tuple[socket.socket, str]]:
 
 @contextlib.contextmanager
 def _started(command: Sequence[str], address: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The command's process. It gets the signals that ask this one to stop; a Ctrl-C in a terminal
-    reaches both, and only ends the command.
+    """The command's process. Signals that ask this process to stop are passed on to it; Ctrl-C in a
+    terminal reaches both, and ends the command alone.
     """
     hook = os.path.dirname(os.path.abspath(sitecustomize.__file__))
     paths = [hook, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -180,7 +180,7 @@ def _started(command: Sequence[str], address: str) -> Iterator[subprocess.Popen[
     def pass_on(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT:
             return
-        if Path(command[0]).name in _SHELLS:  # they end, and leave what they run
+        if Path(command[0]).name in _SHELLS:  # they end without their children
             for child in _children(process.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, number)
@@ -199,23 +199,23 @@ def _started(command: Sequence[str], address: str) -> Iterator[subprocess.Popen[
 
 
 def _children(process_id: int) -> list[int]:
-    """The processes that a process has started, where the system says so: on Linux."""
+    """The children of a process; empty on systems other than Linux."""
     try:
         children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text()
     except OSError:
         return []
-    return [int(each) for each in children.split()]
+    return [int(pid) for pid in children.split()]
 
 
 def _lines(listener: socket.socket, is_over: Callable[[], bool]) -> Iterator[bytes]:
-    """What processes send to `listener`, until `is_over` and all has come that was sent before."""
+    """The lines that processes send to `listener`, until `is_over` and all sent lines are read."""
     deadline = None
     with selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
         while deadline is None or time.monotonic() < deadline:
             if deadline is None and is_over():
                 deadline = time.monotonic() + PATIENCE_S
-            ready = selector.select(LOOK_EVERY_S if deadline is None else 0)
+            ready = selector.select(POLL_S if deadline is None else 0)
             if deadline and not ready:
                 return
             for key, _ in ready:
@@ -227,7 +227,7 @@ def _lines(listener: socket.socket, is_over: Callable[[], bool]) -> Iterator[byt
 
 
 def _received(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> Iterator[bytes]:
-    """The lines that are complete of one connection, whose `data` is the beginning of the next."""
+    """The complete lines of one connection; its `data` keeps the beginning of the next line."""
     connection, waiting = key.fileobj, key.data
     assert isinstance(connection, socket.socket)
     try:

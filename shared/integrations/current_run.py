@@ -1,4 +1,4 @@
-"""The run of this process, which every integration logs into."""
+"""The current run of this process, into which every integration logs."""
 
 from __future__ import annotations
 

@@ -7,30 +7,29 @@ from typing import Any
 from transformers import TrainerCallback
 
 from ..runs.status import PROGRESS_FRACTION
-from .begin import Wanted, begin_run, script_name
-from .current_run import open_run
-from .tracked_run import TrackedRun
+from .begin import open_or_begin, script_name
+from .logged_run import LoggedRun
 
 
 class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
-    """Publishes whenever the Trainer logs, with its global step as env steps, on the first process.
-    It uses the run that `operant.init` began, else one of its own, which ends with the process or
+    """Publishes the Trainer's logs, with its global step as env steps, on the first process. Logs
+    into the run that `operant.init` began, else into a new one, which ends with the process or
     `callback.run.finish()`. Names become `train/loss`, `eval/loss`, `test/loss`.
     """
 
     def __init__(self, name: str | None = None) -> None:
-        """`name` is that of a run of its own; without one, the script's."""
-        self.run: TrackedRun | None = None
+        """`name` is the name of a new run, by default the script's."""
+        self.run: LoggedRun | None = None
         self._name = name
 
     def on_train_begin(
         self, args: Any, state: Any, control: Any, model: Any = None, **_: Any
     ) -> None:
-        """Begin the run, and note the settings of the Trainer and of the model."""
+        """Begin the run, with the settings of the Trainer and of the model as its configuration."""
         if state.is_world_process_zero:
             run = self._open()
-            run.config.update(_as_dict(getattr(model, "config", None)))
-            run.config.update(_as_dict(args))
+            run.config.update(getattr(model, "config", None))
+            run.config.update(args)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         if not state.is_world_process_zero or not logs:
@@ -41,13 +40,12 @@ class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
         self._open().log(values, state.global_step)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """More may be evaluated or trained; the run goes on."""
+        """Publish the pending row. The run continues: more may be evaluated or trained."""
         if self.run:
             self.run.flush()
 
-    def _open(self) -> TrackedRun:
-        if self.run is None or not self.run.is_open:
-            self.run = open_run() or begin_run(TrackedRun, Wanted(self._name or script_name()))
+    def _open(self) -> LoggedRun:
+        self.run = open_or_begin(self.run, self._name or script_name())
         return self.run
 
 
@@ -56,10 +54,3 @@ def _renamed(name: str) -> str:
         if name.startswith(f"{group}_"):
             return f"{group}/{name.removeprefix(f'{group}_')}"
     return f"train/{name}"
-
-
-def _as_dict(settings: Any) -> dict[str, Any]:
-    for method in ("to_sanitized_dict", "to_dict"):
-        if hasattr(settings, method):
-            return dict(getattr(settings, method)())
-    return {}

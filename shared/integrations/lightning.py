@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import process_end
-from .begin import Wanted, begin_run, script_name
-from .current_run import open_run
+from .begin import open_or_begin, script_name
+from .logged_run import LoggedRun
 from .process_end import BY_SIGTERM, ending_of
-from .tracked_run import TrackedRun
 from .values import as_mapping
 
 
 def _is_older_name_in_use() -> bool:
-    """Both may be installed, and a Trainer wants a logger of its own package."""
+    """Whether to use `pytorch_lightning`: both may be installed, and a Trainer wants a logger of
+    its own package.
+    """
     return "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules
 
 
@@ -39,18 +40,18 @@ else:
 
 
 class OperantLogger(Logger):
-    """Publishes what a LightningModule logs, with the Trainer's step as env steps, on rank 0. It
-    uses the run that `operant.init` began, else one of its own, which ends with the process, by
-    `logger.experiment.finish()`, or when the Trainer fails.
+    """Publishes the values that a LightningModule logs, with the Trainer's step as env steps, on
+    rank 0. Logs into the run that `operant.init` began, else into a new one, which ends with the
+    process, by `logger.experiment.finish()`, or when the Trainer fails.
     """
 
     def __init__(self, name: str | None = None, config: Any = None) -> None:
-        """`name` is that of a run of its own; without one, the script's. `config` is a dict, a
-        namespace or a dataclass; hyperparameters that a module saves are added to it.
+        """`name` is the name of a new run, by default the script's. `config` is a dict, a namespace
+        or a dataclass; hyperparameters that a module saves are added to it.
         """
         super().__init__()
         self._name, self._config = name or script_name(), as_mapping(config)
-        self._run: TrackedRun | None = None
+        self._run: LoggedRun | None = None
 
     @property
     def name(self) -> str:
@@ -63,10 +64,10 @@ class OperantLogger(Logger):
 
     @property
     @rank_zero_experiment
-    def experiment(self) -> TrackedRun:
+    def experiment(self) -> LoggedRun:
         """The run, begun at its first use."""
         if self._run is None or not self._run.is_open:
-            self._run = open_run() or begin_run(TrackedRun, Wanted(self._name))
+            self._run = open_or_begin(None, self._name)
             self._run.config.update(self._config)
             process_end.leave_sigterm()  # the Trainer finishes its batch first
         return self._run
@@ -88,7 +89,7 @@ class OperantLogger(Logger):
 
     @rank_zero_only
     def finalize(self, status: str) -> None:
-        """A Trainer that fails ends the run; after a success more may be tested or trained."""
+        """End the run if the Trainer failed; after a success more may be tested or trained."""
         if self._run is None:
             return
         self._run.flush()

@@ -1,5 +1,5 @@
-"""Pictures, videos, texts, histograms and tables, in the shapes of wandb's classes. Histograms
-become metrics, the others files in a run's `media/`.
+"""Images, videos, texts, histograms and tables, in the shapes of wandb's classes. Histograms become
+metrics, the others files in a run's `media/`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .pictures import array_of, picture_bytes, video_bytes
 
 NO_VALUES = "no finite values"
 
-# Writes one file: what it shows, its ending, its bytes, its caption.
+# Writes one file: its name, its ending, its bytes, its caption.
 WriteFile = Callable[[str, str, bytes, str], Any]
 
 
 class Media:
-    """Something that is kept as files."""
+    """An object that is kept as files."""
 
     kind = "files"
     ending = ".bin"
@@ -39,15 +39,15 @@ class Media:
         self.keywords = keywords
 
     def numbers(self) -> Mapping[str, float]:
-        """What becomes metrics, below the name that it is logged under."""
+        """The metrics of the object, to be put below the name under which it is logged."""
         return {}
 
     def left_out(self) -> str:
-        """How much of the data the numbers leave out, in words; empty if nothing."""
+        """A text that says how many values the metrics leave out; empty if none."""
         return ""
 
     def write(self, name: str, write_file: WriteFile) -> None:
-        """Write the files. Raises ValueError or OSError for what cannot be one."""
+        """Write the files. Raises ValueError or OSError if the data cannot be written."""
         caption = "" if self.caption is None else text_of(self.caption)
         if self.may_be_path and is_path(self.data):
             write_file(name, Path(self.data).suffix, file_bytes(self.data), caption)
@@ -62,12 +62,12 @@ class Media:
             write_file(name, *self.encoded(), caption)
 
     def encoded(self) -> tuple[str, bytes]:
-        """Ending and bytes of data that is neither a path nor a file."""
+        """The ending and the bytes of data that is neither a path nor an open file."""
         raise ValueError(f"a {type(self.data).__name__} cannot be kept as a file")
 
 
 class Image(Media):
-    """A picture: a path, an array or tensor, a PIL image or a matplotlib figure."""
+    """An image: a path, an array or tensor, a PIL image or a matplotlib figure."""
 
     kind, ending = "images", ".png"
     caption_at = 1
@@ -83,7 +83,9 @@ class Image(Media):
 
 
 class Video(Media):
-    """A path, an open file, or frames [time, channels, height, width]: an animated PNG."""
+    """A video: a path, an open file, or frames [time, channels, height, width], which become an
+    animated PNG.
+    """
 
     kind, ending = "videos", ".mp4"
 
@@ -92,7 +94,7 @@ class Video(Media):
 
 
 class Text(Media):
-    """A text of several lines, as Markdown; one of a single line is an event instead."""
+    """A text of several lines, as Markdown. A text of one line becomes an event instead."""
 
     kind, ending = "texts", ".md"
     may_be_path = False
@@ -102,7 +104,7 @@ class Text(Media):
 
 
 class Histogram(Media):
-    """Values, or counts and edges: kept as quantiles, among the metrics."""
+    """A distribution, of values or of counts and edges: kept as quantiles, which are metrics."""
 
     def __init__(
         self, sequence: Any = None, np_histogram: Any = None, *_: Any, **keywords: Any
@@ -122,11 +124,11 @@ class Histogram(Media):
         return not_finite_in_words(array_of(self.data))
 
     def write(self, name: str, write_file: WriteFile) -> None:
-        """There is no file: the metrics are all."""
+        """Write nothing: a histogram has metrics and no file."""
 
 
 class Table(Media):
-    """Rows under columns; pictures and other media among the cells are files of their own."""
+    """A table as CSV; images and other media in its cells become files of their own."""
 
     kind, ending = "tables", ".csv"
 
@@ -193,16 +195,16 @@ class Table(Media):
 
 
 class KeptObjects:
-    """Keeps the objects of one run, below `folder`."""
+    """Writes the objects that are logged to one run into `media/` in its folder."""
 
     def __init__(self, folder: Path, warn: Callable[[str, str], None]) -> None:
-        """`warn(key, text)` says a text once for a key."""
+        """`warn(key, text)` reports a text once for a key."""
         self._media = MediaFolder(folder / "media")
         self._warn = warn
 
     def take(self, name: str, value: Any, step: int) -> Mapping[str, float]:
-        """Keep `value`, logged as `name` at `step`. Returns the metrics that it gives, by their
-        full names; what cannot be kept is warned of once a name.
+        """Write the files of `value`, which is logged as `name` at `step`. Returns its metrics by
+        their full names. Warns once per name of a value that cannot be kept.
         """
         try:
             parts = list(_as_media(name, value))
@@ -212,7 +214,7 @@ class KeptObjects:
             return {}
 
     def _kept(self, parts: list[tuple[str, Media]], step: int) -> dict[str, float]:
-        """Write the files of all `parts`; return their numbers."""
+        """Write the files of all `parts`; returns their metrics."""
         numbers: dict[str, float] = {}
         for name, media in parts:
             try:
@@ -231,14 +233,14 @@ class KeptObjects:
         return self._media.write(kind, name, step, ending, content, caption)
 
     def _distribution(self, name: str, value: Any) -> dict[str, float]:
-        """The quantiles of an array, a tensor or a list of numbers."""
+        """The metrics of an array, a tensor or a list of numbers: its quantiles."""
         try:
             values = array_of(value)
-            if values.ndim or not _finite(values).size:  # a single masked one is nothing
-                found = quantiles_of(values)
-                if _numbers(values).size:  # what is masked is no mistake
+            if values.ndim or not _finite(values).size:  # a single masked number is left out
+                quantiles = quantiles_of(values)
+                if _numbers(values).size:  # masked values need no warning
                     self._say_left_out(name, not_finite_in_words(values))
-                return {f"{name}/{key}": number for key, number in found.items()}
+                return {f"{name}/{key}": number for key, number in quantiles.items()}
         except Exception:
             pass
         self._warn(
@@ -252,20 +254,20 @@ class KeptObjects:
 
 
 def _as_media(name: str, value: Any) -> Iterator[tuple[str, Media]]:
-    """`value` as the media that it is or stands for, each under its name."""
+    """`value` as media with their names; nothing if it is not media."""
     if isinstance(value, Media):
         yield name, value
     elif hasattr(value, "savefig"):
         yield name, Image(value)
     elif hasattr(value, "itertuples") and hasattr(value, "columns"):
         yield name, Table(dataframe=value)
-    elif isinstance(value, list | tuple) and all(isinstance(each, Media) for each in value):
+    elif isinstance(value, list | tuple) and all(isinstance(item, Media) for item in value):
         for number, media in enumerate(value):
             yield f"{name}.{number}", media
 
 
 def is_path(data: Any) -> bool:
-    """Whether `data` names a file that is there; a short text may be just that, a text."""
+    """Whether `data` is the path of an existing file, and not just a short text."""
     if isinstance(data, os.PathLike):
         return True
     if not isinstance(data, str) or len(data) > 4096 or "\n" in data or "\0" in data:
@@ -274,7 +276,7 @@ def is_path(data: Any) -> bool:
 
 
 def file_bytes(path: Any) -> bytes:
-    """All of a plain file, unless it is larger than what a run keeps of one."""
+    """The contents of a regular file of at most MAX_FILE_BYTES. Raises ValueError or OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer would wait
     with open(descriptor, "rb") as file:
         about = os.fstat(descriptor)
@@ -306,21 +308,21 @@ def _cell(name: str, cell: Any, write_file: WriteFile) -> Any:
 
 
 def quantiles_of(values: Any) -> dict[str, float]:
-    """`{"p05": ..., ..., "p95": ...}` of the finite numbers among `values`, of any shape; empty
-    where there are none.
+    """The quantiles `{"p05": ..., ..., "p95": ...}` of the finite numbers among `values`, of any
+    shape; empty if there are none.
     """
     import numpy as np
 
     numbers = _finite(values)
     if not numbers.size:
         return {}
-    # Half of each: the distance between the largest numbers of both signs is no number.
+    # Divided by two, as the distance between the largest numbers of both signs overflows.
     scale = 2.0 if np.abs(numbers).max() > np.finfo(np.float64).max / 2 else 1.0
     return _named(scale * np.percentile(numbers / scale, list(QUANTILES.values())))
 
 
 def not_finite_in_words(values: Any) -> str:
-    """How many of `values`, of any shape, are not finite; empty where all are."""
+    """A text that says how many of `values`, of any shape, are not finite; empty if all are."""
     numbers = _numbers(values)
     num_finite = _finite(values).size
     if not num_finite:
@@ -348,8 +350,8 @@ def _numbers(values: Any) -> Any:
 
 
 def quantiles_of_buckets(counts: Any, edges: Any) -> dict[str, float]:
-    """The quantiles of `counts` [B] of values between neighbouring `edges` [B + 1], taken as spread
-    evenly within a bucket.
+    """The quantiles of a histogram with `counts` [B] between `edges` [B + 1]; values are assumed to
+    be spread evenly within a bucket.
 
     Raises ValueError when the lengths do not fit or counts are negative.
     """

@@ -1,4 +1,4 @@
-"""The files that a run keeps of logged media: `media/` in its folder."""
+"""The files of logged media: `media/` in a run's folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_NAME = 80  # characters, so that step and ending still fit any file system
 
 
 class NoRoomForMediaError(Exception):
-    """A file is not kept; the text says which limit it met."""
+    """A file is not written; the text names the limit that it exceeds."""
 
 
 class MediaFolder:
-    """Writes files below `folder`, each once, up to the limits above; what lies there already,
-    as of a run that goes on, counts.
+    """Writes files below `folder`, up to the limits above. Existing files, such as those of a
+    resumed run, count.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -33,15 +33,15 @@ class MediaFolder:
     def write(
         self, kind: str, name: str, step: int, ending: str, content: bytes, caption: str = ""
     ) -> Path:
-        """Write `media/<kind>/<name>-<step><ending>`; a second one of the step is `...-<step>.1`.
-        A caption is a file beside it, with the ending `.caption` after that.
+        """Write `media/<kind>/<name>-<step><ending>`; a second file of the step is `...-<step>.1`.
+        A caption is a file beside it, with `.caption` appended to its name.
 
-        Raises NoRoomForMediaError beyond a limit, OSError for a disk.
+        Raises NoRoomForMediaError beyond a limit, and OSError.
         """
         self._check(len(content))
         folder = self._folder / clean(kind)
-        for each in (self._folder, folder):
-            make_private_folder(each, parents=False)
+        make_private_folder(self._folder, parents=False)
+        make_private_folder(folder, parents=False)
         stem = f"{clean(name)}-{max(step, 0):08d}"
         for number in range(MAX_FILES):
             path = folder / f"{stem}{f'.{number}' if number else ''}{clean_ending(ending)}"
@@ -76,10 +76,10 @@ class MediaFolder:
 
 
 def clean(name: str) -> str:
-    """`name` as one part of a path: letters, digits and `_-.`, beginning with none of the last."""
+    """`name` as one part of a path: letters, digits and `_-.`, with a letter or digit first."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:MAX_NAME] or "unnamed"
 
 
 def clean_ending(ending: str) -> str:
-    """`ending` with its dot where it looks like one, else nothing."""
+    """`ending` in lower case, with its dot; empty if it is not valid."""
     return ending.lower() if re.fullmatch(r"\.[A-Za-z0-9]{1,8}", ending) else ""

@@ -1,4 +1,4 @@
-"""What a training loop calls never raises into it: whatever goes wrong is warned of, once."""
+"""Methods that warn instead of raising: an error in logging must not end a training loop."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ R = TypeVar("R")
 
 
 class Warns(Protocol):
-    """Whoever has guarded methods."""
+    """A class with guarded methods."""
 
     def _warn_once(self, key: str, text: str) -> None: ...
 
 
 def never_raises(otherwise: Any = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a method warn where it would raise, and return `otherwise`.
+    """Decorate a method: where it would raise, it warns and returns `otherwise`.
 
-    Its class has `_warn_once(key, text)`, which says a text the first time for a key and does not
-    raise. Wrong numbers of arguments are warned of as well. KeyboardInterrupt and SystemExit pass.
+    Its class has `_warn_once(key, text)`, which reports a text the first time for a key and does
+    not raise. A wrong number of arguments gives a warning too. KeyboardInterrupt and SystemExit
+    pass.
     """
 
     def guard(method: Callable[P, R]) -> Callable[P, R]:

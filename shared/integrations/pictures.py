@@ -1,4 +1,4 @@
-"""Pictures as people have them (arrays, tensors, PIL, matplotlib) as bytes of PNG files."""
+"""Images (arrays, tensors, PIL, matplotlib) and videos as PNG files."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_VALUES = 64 << 20  # of one picture or video, before it is compressed
+MAX_VALUES = 64 << 20  # in one image or video, before compression
 MAX_DIMENSIONS = 32
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOUR_TYPES = {1: 0, 3: 2, 4: 6}  # grey, RGB, RGBA
 
 
 def picture_bytes(picture: Any, channels_first: bool | None = None) -> bytes:
-    """`picture` as a PNG file: a PIL image, a matplotlib figure (or pyplot itself), or an array or
-    tensor [height, width], [height, width, channels], or, `channels_first`, [channels, height,
-    width], with 1, 3 or 4 channels; a batch of those becomes a grid. None takes tensors of torch as
-    channels first where their first size can be that.
+    """Encode `picture` as a PNG file: a PIL image, a matplotlib figure (or pyplot itself), or an
+    array or tensor [height, width], [height, width, channels], or, `channels_first`, [channels,
+    height, width], with 1, 3 or 4 channels; a batch of those becomes a grid. None takes tensors of
+    torch as channels first where their first size can be that.
 
     Raises ValueError for anything else.
     """
@@ -35,7 +35,7 @@ def picture_bytes(picture: Any, channels_first: bool | None = None) -> bytes:
 
 
 def video_bytes(frames: Any, fps: float) -> bytes:
-    """`frames` [time, channels, height, width], or a batch of such, as an animated PNG file."""
+    """Encode `frames` [time, channels, height, width], or a batch of videos, as an animated PNG."""
     values = array_of(frames)
     if values.ndim == 5:
         # A batch plays side by side: [N, T, C, H, W] -> [T, C, H, N * W]
@@ -49,7 +49,9 @@ def video_bytes(frames: Any, fps: float) -> bytes:
 
 
 def array_of(values: Any) -> NDArray[Any]:
-    """Anything like an array in memory of the processor. Raises ValueError when it is too large."""
+    """An array, a tensor or a list as a numpy array. Raises ValueError if it is too large, or not
+    of numbers.
+    """
     import numpy as np
 
     if hasattr(values, "detach"):
@@ -66,8 +68,8 @@ def array_of(values: Any) -> NDArray[Any]:
 
 
 def _check_extent(values: Any) -> None:
-    """Before numpy unfolds them: a range may have a trillion values, and forty lists that hold the
-    next one twice have as many.
+    """Raise ValueError for too many values before numpy unfolds them: a range may have a trillion,
+    and forty lists of which each contains the next one twice have as many.
     """
     size, levels = 1, 0
     while isinstance(values, list | tuple | range) and values:
@@ -78,7 +80,9 @@ def _check_extent(values: Any) -> None:
 
 
 def pixels_of(picture: Any, channels_first: bool | None = None) -> NDArray[Any]:
-    """[N, height, width, channels], uint8: real numbers of 0 to 1, or of -1 to 1, are spread."""
+    """The pixels [N, height, width, channels], uint8. Real numbers from 0 to 1, or from -1 to 1,
+    are scaled to 0 to 255.
+    """
     is_tensor = hasattr(picture, "detach")
     values = array_of(picture)
     if values.ndim == 2:
@@ -95,7 +99,9 @@ def pixels_of(picture: Any, channels_first: bool | None = None) -> NDArray[Any]:
 
 
 def grid(pictures: NDArray[Any]) -> NDArray[Any]:
-    """[N, height, width, channels] in rows of about the root of N, [rows * height, ...]."""
+    """Arrange [N, height, width, channels] as a grid of about sqrt(N) columns: [rows * height,
+    columns * width, channels].
+    """
     import numpy as np
 
     count, height, width, channels = pictures.shape
@@ -133,12 +139,12 @@ def _saved(save: Any, **how: Any) -> bytes:
 
 
 def _png(pixels: NDArray[Any]) -> bytes:
-    """The picture `pixels` [height, width, 1, 3 or 4], uint8, as a PNG file."""
+    """Encode `pixels` [height, width, 1, 3 or 4], uint8, as a PNG file."""
     return _SIGNATURE + _head(pixels) + _chunk(b"IDAT", _packed(pixels)) + _chunk(b"IEND", b"")
 
 
 def _animated_png(frames: Sequence[NDArray[Any]], fps: float) -> bytes:
-    """`frames`, each as for `_png` and of one shape, as a PNG file that repeats for ever."""
+    """Encode `frames`, of one shape, see `_png`, as an animated PNG file that repeats for ever."""
     if len(frames) == 1:
         return _png(frames[0])
     height, width, _ = frames[0].shape
@@ -165,7 +171,7 @@ def _head(pixels: NDArray[Any]) -> bytes:
 
 
 def _packed(pixels: NDArray[Any]) -> bytes:
-    """Rows, each after its filter type 0, compressed fast rather than small."""
+    """The rows, with filter type 0 in front, compressed fast rather than small."""
     return zlib.compress(b"".join(b"\0" + row.tobytes() for row in pixels), 3)
 
 

@@ -1,7 +1,7 @@
-"""How a loop's process ends, as far as Python says so from within: `sys.excepthook` gets uncaught
-errors, and `sys.exit` most exit codes. Both are replaced while runs are open, and SIGTERM is
-handled where nobody else does. Where nothing was heard, the run's state is "ended". Either way the
-recorder, a process of its own, corrects it by the exit status where the kernel tells that.
+"""Ends open runs when their process ends, with the state that Python can see from within:
+`sys.excepthook` gets uncaught errors, and `sys.exit` most exit codes. Both are replaced while runs
+are open, and SIGTERM is handled if the loop does not. Without any of these the state is "ended".
+The recorder, another process, corrects it by the exit status if the kernel reports one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, NoReturn, Protocol, cast
 from ..runs.outcome import CODE_UNKNOWN, State
 from ..text.plain_values import described_error, text_of
 
-TRACEBACK_CHARACTERS = 900  # the end of it, where the error is
+TRACEBACK_CHARACTERS = 900  # of its end, where the error is
 
 
 class Ending(NamedTuple):
-    """What a run says at its end; `traceback` is empty unless an error ended it. `is_provisional`
-    means that the process has not exited yet, and may still exit in another way.
+    """The outcome of a run; `traceback` is empty unless an error ended it. `is_provisional` means
+    that the process has not exited yet, and may still exit in another way.
     """
 
     state: State
@@ -47,7 +47,7 @@ UNKNOWN = Ending("ended", 0, CODE_UNKNOWN)
 
 
 def ending_of(error: BaseException | None) -> Ending:
-    """How a run ends whose process, or `with` block, is left by `error`."""
+    """The ending of a run whose process, or `with` block, is left by `error`."""
     if error is None:
         return FINISHED
     if isinstance(error, KeyboardInterrupt):
@@ -56,14 +56,14 @@ def ending_of(error: BaseException | None) -> Ending:
         return _ending_of_exit(error.code)
     try:
         text = "".join(traceback.format_exception(error))
-    except Exception:  # an error may not even be able to say what it is
+    except Exception:  # the error itself may raise
         text = described_error(error)
     return Ending("failed", 1, described_error(error), text[-TRACEBACK_CHARACTERS:])
 
 
 def _ending_of_exit(code: object) -> Ending:
-    """As Python leaves a process: the lowest 8 bits of an integer count, None means 0, and anything
-    else is printed and means 1.
+    """The ending for `SystemExit(code)`. As in Python, the lowest 8 bits of an integer count, None
+    means 0, and any other object means 1.
     """
     if code is None:
         return FINISHED
@@ -88,12 +88,12 @@ def forget(run: Endable) -> None:
 
 
 def leave_sigterm() -> None:
-    """Stop handling SIGTERM: the loop has its own way to stop, and ends its run then."""
+    """Stop handling SIGTERM: the loop handles it, and ends its run."""
     _listener.leave_sigterm()
 
 
 def go_on() -> None:
-    """Drop what was heard: the process still works, so the error or exit was caught."""
+    """Forget a noticed error or exit: the process still works, so it was caught."""
     _listener.error = None
 
 
@@ -103,17 +103,17 @@ def _end_all(ending: Ending) -> None:
 
 
 def _end_at_exit() -> None:
-    # A process of multiprocessing comes here with its error in flight, before Python 3.13.
+    # Before Python 3.13, multiprocessing calls this while its error is being handled.
     error = sys.exc_info()[1] or _listener.error
     _end_all((ending_of(error) if error else UNKNOWN)._replace(is_provisional=True))
 
 
 class _Listener:
-    """Hears how the process ends while runs are open; restores everything afterwards."""
+    """Notices how the process ends while runs are open; restores everything afterwards."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
-        self._replaced: list[tuple[str, Any, Any]] = []  # name in sys, what was there, ours
+        self._replaced: list[tuple[str, Any, Any]] = []  # name in sys, the original, ours
         self._handles_sigterm = False
 
     def start(self) -> None:
@@ -135,7 +135,7 @@ class _Listener:
             self._handles_sigterm = True
 
     def stop(self) -> None:
-        """Restore what nobody else has replaced since."""
+        """Restore the functions that no other library has replaced since."""
         for name, before, ours in self._replaced:
             if getattr(sys, name, None) is ours:
                 setattr(sys, name, before)
@@ -167,14 +167,14 @@ class _Listener:
         return excepthook
 
     def sigterm(self, number: int, frame: FrameType | None) -> None:
-        """End all runs, then die of the signal as a process without a handler does."""
+        """End all runs, then end by the signal, as a process without a handler does."""
         _end_all(BY_SIGTERM)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
 
 def _leave_to_the_parent() -> None:
-    """A forked child has no part in its parent's runs."""
+    """In a forked child: forget the runs, which are the parent's."""
     _open.clear()
     _listener.stop()
 

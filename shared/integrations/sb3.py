@@ -1,4 +1,4 @@
-"""A callback that publishes what a Stable-Baselines3 algorithm logs."""
+"""A callback that publishes the logs of a Stable-Baselines3 algorithm."""
 
 from __future__ import annotations
 
@@ -8,33 +8,32 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter
 
 from ..runs.status import ETA_S, PROGRESS_FRACTION
-from .begin import Wanted, begin_run, script_name
-from .current_run import open_run
+from .begin import open_or_begin, script_name
+from .logged_run import LoggedRun
 from .never_raising import never_raises
-from .tracked_run import TrackedRun
 
-# What every run calls by one name, so that lists of runs can show it.
+# Metrics that have one name in all runs, so that lists of runs can show them.
 _NAMES = {"rollout/ep_rew_mean": "episode/return", "rollout/ep_len_mean": "episode/length"}
 
 
 class OperantCallback(BaseCallback):
-    """Publishes whenever the algorithm logs, with `num_timesteps` as env steps. It uses the run
-    that `operant.init` began, else one of its own, which ends with the process or `run.finish()`.
+    """Publishes whenever the algorithm logs, with `num_timesteps` as env steps. Logs into the run
+    that `operant.init` began, else into a new one, which ends with the process or `run.finish()`.
 
-    `rollout/ep_rew_mean` and `ep_len_mean` become `episode/return` and `length`; the group `time/`
-    is left out, as every page has the speed, the iteration and the times anyway.
+    `rollout/ep_rew_mean` and `ep_len_mean` become `episode/return` and `episode/length`. The group
+    `time/` is left out: every page has the speed, the iteration and the times.
     """
 
     def __init__(self, name: str | None = None, verbose: int = 0) -> None:
-        """`name` is that of a run of its own; without one, algorithm and script."""
+        """`name` is the name of a new run, by default the algorithm's and the script's."""
         super().__init__(verbose)
-        self.run: TrackedRun | None = None
+        self.run: LoggedRun | None = None
         self._name = name
         self.total_timesteps = 0
 
     @never_raises()
     def publish(self, key_values: dict[str, Any], step: int) -> None:
-        """Log what the algorithm's logger writes at `step` of the training."""
+        """Log the values that the algorithm's logger writes at `step`."""
         assert self.run
         values = {
             _NAMES.get(key, key): value
@@ -48,12 +47,11 @@ class OperantCallback(BaseCallback):
         self.run.log(values, step, commit=True)
 
     def _on_training_start(self) -> None:
-        if self.run is None or not self.run.is_open:
-            name = self._name or f"{type(self.model).__name__.lower()}-{script_name()}"
-            self.run = open_run() or begin_run(TrackedRun, Wanted(name))
+        name = self._name or f"{type(self.model).__name__.lower()}-{script_name()}"
+        self.run = open_or_begin(self.run, name)
         self.total_timesteps = int(self.locals.get("total_timesteps", 0))
         self._note_settings()
-        # `learn` may have made a new logger.
+        # `learn` may have created a new logger.
         formats = self.logger.output_formats
         if not any(isinstance(f, _PageFormat) and f.callback is self for f in formats):
             formats.append(_PageFormat(self))
@@ -76,12 +74,12 @@ class OperantCallback(BaseCallback):
         return True
 
     def _on_training_end(self) -> None:
-        # What the last update recorded, the logger has not written yet.
+        # The logger has not written the values of the last update yet.
         self.publish(self.logger.name_to_value, self.num_timesteps)
 
 
 class _PageFormat(KVWriter):
-    """The end of SB3's logger that leads to the page."""
+    """An output format of SB3's logger that publishes."""
 
     def __init__(self, callback: OperantCallback) -> None:
         self.callback = callback

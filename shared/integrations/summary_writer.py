@@ -1,4 +1,4 @@
-"""A page in the shape of TensorBoard's SummaryWriter."""
+"""A run in the shape of TensorBoard's SummaryWriter."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..text.plain_values import text_of
 from .accepted import Accepted, stand_in, unknown_keywords
 from .begin import Wanted, begin_run, script_name
 from .current_run import open_run
+from .logged_run import LoggedRun
 from .media import Histogram, Image, Text, Video
 from .never_raising import never_raises
 from .process_end import ending_of
 from .tensorboard_events import EventRecorder
-from .tracked_run import TrackedRun
 
 
 class FileWriter:
-    """Logs events and summaries, which somebody has made with TensorBoard, into a run."""
+    """Logs TensorBoard's event and summary messages into a run."""
 
-    def __init__(self, run: TrackedRun, log_dir: str) -> None:
+    def __init__(self, run: LoggedRun, log_dir: str) -> None:
         self._run, self._log_dir = run, log_dir
         self._recorder = EventRecorder(run)
         self.event_writer = self
@@ -41,7 +41,7 @@ class FileWriter:
             self._run.warn_once("summary", f"cannot record a summary: {error}")
 
     def add_graph(self, *_: Any, **__: Any) -> None:
-        """A graph has no place here."""
+        """Accepted without effect."""
 
     add_onnx_graph = add_run_metadata = add_graph
 
@@ -54,13 +54,13 @@ class FileWriter:
     close = flush
 
     def reopen(self) -> None:
-        """It is never closed before its run."""
+        """Accepted without effect: the writer is not closed before its run."""
 
 
 class SummaryWriter:
-    """Publishes scalars, histograms as quantiles, texts as events, and keeps pictures and the like
-    as files. It logs into the run that `operant.init` began, else into one of its own, called after
-    the last part of `log_dir`, which `close` ends. No call of it ends the loop.
+    """Publishes scalars, histograms as quantiles and texts as events, and writes images and videos
+    as files. Logs into the run that `operant.init` began, else into a new one, named after the last
+    part of `log_dir`, which `close` ends. No method raises.
     """
 
     def __init__(
@@ -73,18 +73,17 @@ class SummaryWriter:
         filename_suffix: str = "",
         **keywords: Any,
     ) -> None:
-        """`log_dir` is made, as some scripts put files there, and removed at the end if it is
-        empty: nothing of operant's lies in it. `purge_step` has no effect, which is said: a run has
-        no steps of an earlier one. The last three are about TensorBoard's files and have no meaning
-        here.
+        """`log_dir` is created, because some scripts put files there, and removed at the end if it
+        is empty: operant writes nothing there. `purge_step` has no effect, and gives a warning. The
+        last three arguments are about TensorBoard's files and have no effect.
         """
-        log_dir = log_dir or keywords.pop("logdir", None)  # as older tensorboardX calls it
+        log_dir = log_dir or keywords.pop("logdir", None)  # the name in older tensorboardX
         keywords.pop("write_to_disk", None)
         unknown_keywords("SummaryWriter", keywords)
         current = open_run()
         self._owns_run = current is None
         name = Path(log_dir).name if log_dir else f"{script_name()}{comment}"
-        self.run: TrackedRun = current or begin_run(TrackedRun, Wanted(name or script_name()))
+        self.run: LoggedRun = current or begin_run(Wanted(name or script_name()))
         self.log_dir = os.fspath(log_dir) if log_dir else self.run.dir
         self._pid = os.getpid()
         self.purge_step, self.comment = purge_step, comment
@@ -116,7 +115,7 @@ class SummaryWriter:
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """One value; all scalars of one `global_step` go together. Times are the page's own."""
+        """Log one value. All scalars of one `global_step` are one row. `walltime` has no effect."""
         self.run.log({text_of(tag): scalar_value}, global_step)
 
     @never_raises()
@@ -127,7 +126,7 @@ class SummaryWriter:
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """Several values, each as `main_tag/name`."""
+        """Log several values, as `main_tag/name`."""
         self.run.log({text_of(main_tag): tag_scalar_dict}, global_step)
 
     @never_raises()
@@ -138,14 +137,14 @@ class SummaryWriter:
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """An event when it differs from the text that `tag` had before; several lines: a file."""
+        """Add an event if the text of `tag` has changed; a text of several lines becomes a file."""
         self._keep(tag, Text(text_string), global_step)
 
     @never_raises()
     def add_histogram(
         self, tag: str, values: Any, global_step: int | None = None, *_: Any, **__: Any
     ) -> None:
-        """Five quantiles, as `tag/p05` to `tag/p95`."""
+        """Log five quantiles, `tag/p05` to `tag/p95`."""
         self._keep(tag, Histogram(values), global_step)
 
     @never_raises()
@@ -153,7 +152,7 @@ class SummaryWriter:
         self, tag: str, min: float, max: float, num: Any, sum: Any, sum_squares: Any,
         bucket_limits: Any, bucket_counts: Any, global_step: int | None = None, *_: Any, **__: Any,
     ) -> None:  # fmt: skip
-        """The same of counts; each bucket begins where the one before ends."""
+        """Log the quantiles of counts; a bucket begins at the limit of the one before."""
         edges = [min, *bucket_limits]
         self._keep(tag, Histogram(np_histogram=(bucket_counts, edges)), global_step)
 
@@ -169,7 +168,7 @@ class SummaryWriter:
         self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: Any = None,
         dataformats: str = "NCHW", **_: Any,
     ) -> None:  # fmt: skip
-        """A batch, as a grid."""
+        """Log a batch of images as a grid."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     @never_raises()
@@ -177,7 +176,7 @@ class SummaryWriter:
         self, tag: str, img_tensor: Any, box_tensor: Any = None, global_step: int | None = None,
         walltime: Any = None, rescale: Any = 1, dataformats: str = "CHW", **_: Any,
     ) -> None:  # fmt: skip
-        """The picture, without its boxes."""
+        """Log the image, without its boxes."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     @never_raises()
@@ -185,14 +184,14 @@ class SummaryWriter:
         self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, *_: Any,
         **__: Any,
     ) -> None:  # fmt: skip
-        """One figure of matplotlib, or several, which are closed as there."""
+        """Log one or several figures of matplotlib, and close them."""
         figures = list(figure) if isinstance(figure, list | tuple) else [figure]
-        for each in figures:
-            self._keep(tag, Image(each), global_step)
+        for one in figures:
+            self._keep(tag, Image(one), global_step)
             pyplot = sys.modules.get("matplotlib.pyplot")
             if close and pyplot is not None:
                 with contextlib.suppress(Exception):
-                    pyplot.close(each)
+                    pyplot.close(one)
 
     @never_raises()
     def add_video(
@@ -205,7 +204,7 @@ class SummaryWriter:
     def add_tensor(
         self, tag: str, tensor: Any, global_step: int | None = None, *_: Any, **__: Any
     ) -> None:
-        """A number, or the quantiles of several."""
+        """Log a number, or the quantiles of several."""
         self._keep(tag, tensor, global_step)
 
     def _keep(self, tag: str, value: Any, step: int | None) -> None:
@@ -220,7 +219,7 @@ class SummaryWriter:
         run_name: str | None = None,
         global_step: int | None = None,
     ) -> None:
-        """`hparam_dict` goes into the run's configuration, `metric_dict` is published."""
+        """Add `hparam_dict` to the run's configuration and publish `metric_dict`."""
         self.run.config.update(hparam_dict)
         self.run.log({} if metric_dict is None else metric_dict, global_step)
 
@@ -230,14 +229,14 @@ class SummaryWriter:
 
     @never_raises()
     def close(self) -> None:
-        """Publish the rest, and end the run if it is the writer's own."""
+        """Publish the pending row, and end the run if the writer began it."""
         self.run.flush()
         if self._owns_run:
             self.run.finish()
         self._remove_empty_folders()
 
     def __getattr__(self, name: str) -> Accepted:
-        """Other methods are accepted."""
+        """Accept other methods, see `stand_in`."""
         return stand_in("SummaryWriter", name, dir(type(self)))
 
     def _warn_once(self, key: str, text: str) -> None:
@@ -254,11 +253,10 @@ class SummaryWriter:
     ) -> None:
         if self._owns_run:
             self.run.end(ending_of(error))
-        self.run.flush()
-        self._remove_empty_folders()
+        self.close()
 
     def _remove_empty_folders(self) -> None:
-        """Those that were made for `log_dir`, unless the loop has put something there."""
+        """Remove the folders that were created for `log_dir`, if they are empty."""
         atexit.unregister(self._remove_empty_folders)
         if os.getpid() == self._pid:
             for folder in self._made_folders:
@@ -267,7 +265,7 @@ class SummaryWriter:
 
 
 def _made_folders(folder: str) -> list[str]:
-    """Make `folder`; returns it and those above it that were not there, the innermost first."""
+    """Create `folder`. Returns the folders that were created, the innermost first."""
     made, place = [], os.path.abspath(folder)
     while not os.path.lexists(place):
         made.append(place)

@@ -1,4 +1,4 @@
-"""What a loop logs through `torch.utils.tensorboard` or tensorboardX, recorded as it is written:
+"""Records the events that a loop writes through `torch.utils.tensorboard` or tensorboardX:
 `init(sync_tensorboard=True)`.
 
 Both libraries write every event through a class `EventFileWriter`; its `add_event` is wrapped. The
@@ -10,23 +10,24 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from ..errors import UsageError
 from ..install_command import install_command
 from .accepted import say_once
-from .capture_hook.sitecustomize import when_imported
+from .capture_hook.sitecustomize import observe, when_imported
 from .current_run import open_run
+from .logged_run import LoggedRun
 from .media import Histogram, Image, Text, Video
-from .tracked_run import TrackedRun
 
 _WRITERS = ("tensorboard.summary.writer.event_file_writer", "tensorboardX.event_file_writer")
 # Where the messages of hyperparameters are described, if a writer has described any.
 _HPARAMS = ("tensorboard.plugins.hparams.plugin_data_pb2", "tensorboardX.proto.plugin_hparams_pb2")
-# What is known to be dropped, by the name of TensorBoard's plugin.
+# Summaries that are not recorded, by the name of TensorBoard's plugin.
 _DROPPED = {
     "audio": "a sound",
     "custom_scalars": "a layout of charts",
@@ -38,26 +39,26 @@ _recorders: dict[int, EventRecorder] = {}
 
 
 def follow() -> None:
-    """Record, from now on, into the run that is open, what is written for TensorBoard."""
+    """Record all events that are written from now on into the open run."""
     run = open_run()
     if run is None:
         return
     _recorders.clear()
     _recorders[id(run)] = EventRecorder(run)
     for name in _WRITERS:
-        when_imported(name, _wrap)
+        when_imported(name, _observe)
 
 
 class EventRecorder:
-    """Logs TensorBoard's events, messages of Google's protocol buffers, into one run."""
+    """Logs TensorBoard's events (protocol buffers) into one run."""
 
-    def __init__(self, run: TrackedRun, root: str | None = None) -> None:
-        """Names of values written for `root`, by default the first folder, have no prefix."""
+    def __init__(self, run: LoggedRun, root: str | None = None) -> None:
+        """Values in the folder `root`, by default the first one, are named without a prefix."""
         self._run, self._root = run, root
         self._unprefixed: set[str] = set()
 
     def record(self, log_dir: str, event: Any) -> None:
-        """Log the values of `event`, which was written for `log_dir`."""
+        """Log the values of `event`, which was written to `log_dir`."""
         log_dir = os.path.normpath(log_dir)
         if self._root is None:
             self._root = log_dir
@@ -80,15 +81,15 @@ class EventRecorder:
             yield self._name(log_dir, summary.tag.removesuffix("/text_summary")), value
 
     def _name(self, log_dir: str, tag: str) -> str:
-        """The tag, behind what distinguishes `log_dir` from the first one."""
+        """The tag, with the path from the root folder to `log_dir` in front."""
         root = self._root or ""
         if log_dir == root or log_dir in self._unprefixed:
             return tag
         if not log_dir.startswith(root + os.sep):
             return f"{os.path.basename(log_dir)}/{tag}"
         within = log_dir[len(root) + 1 :]
-        # add_scalars writes each of its values for a folder of its own: torch's in
-        # `tag_key`, tensorboardX's in `tag/key`.
+        # add_scalars writes every value to a folder of its own: torch to `tag_key`, tensorboardX to
+        # `tag/key`.
         for part in (f"{tag.replace('/', '_')}_", f"{tag}/"):
             if within.startswith(part):
                 return f"{tag}/{within.removeprefix(part)}"
@@ -96,9 +97,7 @@ class EventRecorder:
 
 
 def event_class() -> Any:
-    """The message of an event, as the library describes it that is installed. Raises UsageError
-    where none is.
-    """
+    """The class of event messages, of the installed library. Raises UsageError if there is none."""
     events = ("tensorboard.compat.proto.event_pb2", "tensorboardX.proto.event_pb2")
     for event, hyperparameters in zip(events, _HPARAMS, strict=True):
         with suppress(ImportError):
@@ -108,7 +107,7 @@ def event_class() -> Any:
 
 
 def _value_of(summary: Any, plugin: str) -> Any:
-    """A number, a text or something to keep; None for what is dropped."""
+    """The summary's value as a number, a text or media; None if it is not recorded."""
     kind = summary.WhichOneof("value")
     if kind == "simple_value":
         return summary.simple_value
@@ -154,26 +153,12 @@ def _hyperparameters(summary: Any) -> Iterator[tuple[str, Any]]:
         yield name, getattr(value, value.WhichOneof("kind"))
 
 
-def _wrap(module: ModuleType) -> None:
-    writer = module.EventFileWriter
-    if getattr(writer.add_event, "is_operants", False):
-        return
-    original: Callable[..., Any] = writer.add_event
-
-    def add_event(self: Any, event: Any, *arguments: Any, **keywords: Any) -> Any:
-        written = original(self, event, *arguments, **keywords)
-        _record(self, event)
-        return written
-
-    add_event.is_operants = True  # type: ignore[attr-defined]
-    writer.add_event = add_event
+def _observe(module: ModuleType) -> None:
+    if not hasattr(module.EventFileWriter.add_event, "__wrapped__"):
+        observe(module, "EventFileWriter", "add_event", _record, partial(say_once, "events"))
 
 
-def _record(writer: Any, event: Any) -> None:
+def _record(writer: Any, event: Any, *_: Any, **__: Any) -> None:
     recorder = _recorders.get(id(open_run()))
-    if recorder is None:
-        return
-    try:
+    if recorder:
         recorder.record(str(writer.get_logdir()), event)
-    except Exception as error:  # the loop is worth more than its numbers
-        say_once("events", f"cannot record TensorBoard's event: {type(error).__name__}: {error}")

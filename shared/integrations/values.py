@@ -1,4 +1,4 @@
-"""What people log and configure: as names and numbers for a page, as a mapping for a file."""
+"""Converts logged values to names and numbers, and configurations to dicts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from ..errors import UsageError
 from ..text.plain_values import described, described_error, text_of
 
 MAX_DEPTH = 16
+# The methods by which an object turns into a dict: of Hugging Face, absl, pydantic and others.
+_METHODS = ("to_sanitized_dict", "flag_values_dict", "model_dump", "to_dict", "as_dict")
 
 
 def flattened(values: Any, warn: Callable[[str], None]) -> Iterator[tuple[str, Any]]:
-    """Names and values of a nested mapping, its levels joined by `/`, as metrics are named.
+    """The names and values of a nested mapping; names of nested levels are joined by `/`.
 
-    What cannot be read of it, as of a mapping that holds itself or raises, `warn` is told of, and
-    the rest comes all the same. Raises TypeError for what is no mapping.
+    Calls `warn` for parts that cannot be read (a mapping that raises or contains itself), and goes
+    on with the others. Raises TypeError if `values` is not a mapping.
     """
     if not _is_mapping(values):
         raise TypeError(f"expected a dict, got {described(values)}")
@@ -55,25 +57,25 @@ def _is_mapping(value: Any) -> bool:
 
 
 def number_of(value: Any) -> float | None:
-    """`value` as a number: of Python, numpy or a tensor of one element. None for anything else, and
-    for a number that is masked.
+    """`value`, a number of Python or numpy or a tensor of one element, as a float. None for
+    anything else, and for a masked number.
     """
     if type(value) is float:
         return value
-    # Whatever a foreign object raises here, it is no number.
+    # An object that raises here is not a number.
     try:
         if isinstance(value, str | bytes | bytearray):
             return None
         if hasattr(value, "compressed") and not value.compressed().size:
-            return None  # masked: numpy would give what lies below the mask
+            return None  # masked: numpy would give the value below the mask
         return float(value.item() if hasattr(value, "item") else value)
     except Exception:
         return None
 
 
 def as_mapping(config: Any) -> dict[str, Any]:
-    """A configuration as a dict: of a mapping, a dataclass, a namespace such as argparse's, absl's
-    flags, an object that makes a dict of itself, or the path of a file.
+    """A configuration as a dict. It may be a mapping, a dataclass, a namespace such as argparse's,
+    absl's flags, an object with a method such as `to_dict`, or the path of a file.
 
     Raises UsageError for anything else.
     """
@@ -85,7 +87,7 @@ def as_mapping(config: Any) -> dict[str, Any]:
         return config_in_file(config)
     if isinstance(config, type):
         raise UsageError(f"config = {described(config)} is a class, not an object")
-    for method in ("flag_values_dict", "model_dump", "to_dict", "as_dict"):
+    for method in _METHODS:
         with contextlib.suppress(Exception):
             return as_mapping(dict(getattr(config, method)()))
     if dataclasses.is_dataclass(config):
@@ -100,25 +102,25 @@ def as_mapping(config: Any) -> dict[str, Any]:
 
 
 def config_in_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The configuration in a file of JSON, TOML or (where PyYAML is installed) YAML; entries that
-    hold a `value`, as wandb writes them, give that.
+    """The configuration in a file of JSON, TOML or (if PyYAML is installed) YAML. Of an entry with
+    a `value`, as wandb writes them, the value.
 
-    Raises UsageError for what cannot be read.
+    Raises UsageError if the file cannot be read.
     """
     try:
         text = Path(path).read_text()
         if str(path).endswith(".json"):
-            found = json.loads(text)
+            config = json.loads(text)
         elif str(path).endswith(".toml"):
-            found = tomllib.loads(text)
+            config = tomllib.loads(text)
         else:
-            found = importlib.import_module("yaml").safe_load(text)
+            config = importlib.import_module("yaml").safe_load(text)
     except Exception as error:  # an optional library has errors of its own
         raise UsageError(f"config = '{path}' cannot be read: {error}") from None
-    if not isinstance(found, Mapping):
+    if not isinstance(config, Mapping):
         raise UsageError(f"config = '{path}' is not a mapping")
     return {
-        str(key): about["value"] if isinstance(about, Mapping) and "value" in about else about
-        for key, about in found.items()
+        str(key): entry["value"] if isinstance(entry, Mapping) and "value" in entry else entry
+        for key, entry in config.items()
         if key not in ("wandb_version", "_wandb")
     }

@@ -1,5 +1,5 @@
-"""The names of wandb's module and its submodules that lie nowhere else in operant: a few that mean
-something, and stand-ins for all others.
+"""The names of wandb's module and its submodules that operant has nowhere else: some with a
+meaning, and stand-ins for all others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def attribute(name: str, module: str = "operant") -> Any:
         return version()
     if name in _NAMES:
         return _NAMES[name]
-    if name.endswith("Error"):  # what a script catches from wandb, it catches from operant
+    if name.endswith("Error"):  # scripts catch errors of wandb by name
         return OperantError
     if name in SUBMODULES and module == "operant":
         return importlib.import_module(f"operant.{name}")
@@ -53,7 +53,7 @@ def attribute(name: str, module: str = "operant") -> Any:
 
 
 def version() -> str:
-    """operant's own."""
+    """The version of operant."""
     try:
         return importlib.metadata.version("operant-rl")
     except importlib.metadata.PackageNotFoundError:
@@ -61,9 +61,7 @@ def version() -> str:
 
 
 def submodule_spec(fullname: str) -> ModuleSpec | None:
-    """The spec of submodules such as `operant.integration.sb3`; None for submodules that wandb
-    lacks.
-    """
+    """The spec of a submodule such as `operant.integration.sb3`; None if wandb has no such one."""
     if fullname.split(".")[1] not in SUBMODULES:
         return None
     return ModuleSpec(fullname, _Loader(), is_package=True)

@@ -1,5 +1,5 @@
-"""Runs in the call shapes that people know from wandb, so that `import operant as wandb` serves a
-plain script. What differs, and what is accepted without effect: `docs/your-own-loop.md`.
+"""The functions of wandb's module, so that a script works with `import operant as wandb`.
+`docs/your-own-loop.md` lists the differences and the names without effect.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ..page.writer import DEFAULT_MAX_METRICS
 from ..text.plain_values import text_of
 from . import current_run
 from .accepted import Accepted, say_once
-from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, script_name
+from .begin import UNKNOWN_INTERVAL_S, Wanted, begin_run, disabled_run, script_name
 from .current_run import open_run, set_current_run
 from .logged_run import LoggedRun
 from .values import as_mapping
 
-# Keywords that mean something to wandb's service alone.
+# Keywords that have a meaning for wandb's service alone.
 ACCEPTED = (
     "allow_val_change", "anonymous", "config_exclude_keys", "config_include_keys", "dir", "force",
     "fork_from", "magic", "monitor_gym", "resume_from", "save_code", "settings", "sync_tensorboard",
@@ -31,9 +31,9 @@ _OWN = (
     "notes", "project", "publish_interval_s", "reinit", "resume", "tags",
 )  # fmt: skip
 _MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
-# The order in which wandb takes arguments without a keyword, if there are several.
+# The order of wandb's positional arguments, if there are several.
 _POSITIONS = ("entity", "project", "dir", "id", "name", "notes", "tags", "config")
-# What describes a run, and the variable of the environment for each.
+# The keys that describe a run, and their variables of the environment.
 _VARIABLES = {
     "project": "WANDB_PROJECT",
     "entity": "WANDB_ENTITY",
@@ -42,14 +42,14 @@ _VARIABLES = {
     "notes": "WANDB_NOTES",
 }
 
-# Threads that call `init` at once share a run, as calls one after the other do.
+# Threads that call `init` at the same time share a run, as consecutive calls do.
 _beginning = threading.RLock()
 
 Reinit = Literal["default", "return_previous", "finish_previous", "create_new"] | bool | None
 
 
 class BeforeInit:
-    """`operant.config` and `operant.summary` while there is no run."""
+    """`operant.config` and `operant.summary` before `init`."""
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """`run` is the run of this process while it is open, and None before and after."""
+    """`run` is the run of this process while it is open, else None."""
     if name == "run":
         return open_run()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -100,20 +100,20 @@ def init(
     console: bool | None = None,
     **accepted: Any,
 ) -> LoggedRun:
-    """Begin a run, which `operant runs`, `status`, `monitor` and `stop` then know.
+    """Begin a run, which `operant runs`, `status`, `monitor` and `stop` then show.
 
-    It is called after `name`, `project` (also the only argument without a keyword) or the script.
-    `config` is a dict, a namespace, a dataclass, or the path of a file in JSON, TOML or YAML. While
-    a run is open it is returned, unless `reinit` is "finish_previous" or "create_new". `id` with
-    `resume="allow"` goes on with the run of that id, if there is one. A loop that publishes at
-    least every `publish_interval_s` is called stalled when it does not. The page has room for
-    `max_metrics` names. The run keeps what this process prints, unless `console` is False,
-    WANDB_CONSOLE=off, or the process has a run that is open already. mode="disabled" keeps nothing;
-    so do WANDB_MODE=disabled and WANDB_DISABLED=true, and WANDB_PROJECT, WANDB_NAME
-    and the like say what no argument says.
+    The run is named by `name`, `project` (also the only positional argument) or the script.
+    `config` is a dict, a namespace, a dataclass, or the path of a file in JSON, TOML or YAML. If a
+    run is open it is returned, unless `reinit` is "finish_previous" or "create_new". `id` with
+    `resume="allow"` continues the run of that id, if there is one. With `publish_interval_s`, a
+    loop that publishes less often than that counts as stalled. The page has room for `max_metrics`
+    names. The run keeps what this process prints, unless `console` is False, WANDB_CONSOLE=off, or
+    the process has an open run already. mode="disabled", WANDB_MODE=disabled and
+    WANDB_DISABLED=true keep nothing. WANDB_PROJECT, WANDB_NAME and similar variables replace
+    missing arguments.
 
-    Raises UsageError for an id that cannot be resumed as asked; anything else that is
-    odd, or cannot be written, is warned of.
+    Raises UsageError for an id that cannot be resumed as requested. Other mistakes, and a folder
+    that cannot be written, give a warning.
     """
     _check(accepted, mode)
     with _beginning:
@@ -128,7 +128,7 @@ def init(
             "job_type": job_type, "tags": tags, "notes": notes, "config": config, "id": id,
         }  # fmt: skip
         arguments |= _by_position(positional)
-        # A stand-in, such as that of `wandb.util.generate_id()`, says nothing.
+        # A stand-in, such as that of `wandb.util.generate_id()`, is no argument.
         arguments = {k: None if isinstance(v, Accepted) else v for k, v in arguments.items()}
         details = _details(arguments)
         name = arguments["name"] or os.environ.get("WANDB_NAME")
@@ -142,12 +142,7 @@ def init(
             max_metrics=max_metrics,
             console=_keeps_console(console, accepted.get("settings")),
         )
-        begun = None
-        if _is_disabled(mode):
-            begun = LoggedRun(
-                None, {"name": wanted.name, **wanted.details, "config": wanted.config}
-            )
-        begun = begun or begin_run(LoggedRun, wanted)
+        begun = disabled_run(wanted) if _is_disabled(mode) else begin_run(wanted)
         _make_current(begun)
     if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
         from .tensorboard_events import follow
@@ -157,25 +152,25 @@ def init(
 
 
 def _keeps_console(console: bool | None, settings: Any) -> bool:
-    """`console` as given, else as wandb's settings and environment say; by default the first run of
-    a process keeps it, except in a notebook, which prints elsewhere.
+    """Whether to keep the console: by `console`, else by wandb's settings and environment. By
+    default the first run of a process keeps it, except in a notebook, which prints elsewhere.
     """
     if console is not None:
         return console
     known = settings if isinstance(settings, Mapping) else getattr(settings, "__dict__", {})
-    said = known.get("console") or os.environ.get("WANDB_CONSOLE")
-    return said != "off" and open_run() is None and "ipykernel" not in sys.modules
+    setting = known.get("console") or os.environ.get("WANDB_CONSOLE")
+    return setting != "off" and open_run() is None and "ipykernel" not in sys.modules
 
 
 def _by_position(positional: Sequence[Any]) -> dict[str, Any]:
-    """Arguments without a keyword, by name."""
+    """Positional arguments, by name."""
     names = ("project",) if len(positional) == 1 else _POSITIONS
     return dict(zip(names, positional, strict=False))
 
 
 def _details(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run is said to be, by its arguments and else by wandb's variables of the environment;
-    nothing where neither says anything.
+    """The description of a run, from the arguments and else from wandb's variables of the
+    environment; without the keys that neither gives.
     """
     details = {
         key: arguments[key] or os.environ.get(variable) for key, variable in _VARIABLES.items()
@@ -186,13 +181,16 @@ def _details(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(keywords: Iterable[str], mode: str | None) -> None:
-    """Warn of what a typing error may have made."""
+    """Warn of unknown keywords and modes, which may be misspelt."""
     for keyword in keywords:
         if keyword not in ACCEPTED:
             near = nearest(keyword, (*_OWN, *ACCEPTED))
             say_once(f"init {keyword}", f"init() knows no keyword '{keyword}'{near}")
     if mode not in (None, *_MODES):
-        say_once(f"mode {mode}", f"mode = '{mode}' is none of {', '.join(_MODES)}: it is kept")
+        say_once(
+            f"mode {mode}",
+            f"mode = '{mode}' is unknown: expected one of {', '.join(_MODES)}; the run is kept",
+        )
 
 
 def _is_disabled(mode: str | None) -> bool:
@@ -230,7 +228,7 @@ def _make_current(begun: LoggedRun) -> None:
 
 
 def of_current(method: str) -> Callable[..., Any]:
-    """A method of the run of this process, as a function."""
+    """A function that calls a method of the run of this process."""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
         if current_run.current is None:
@@ -249,7 +247,7 @@ def log(
     sync: bool | None = None,
     **unknown: Any,
 ) -> None:
-    """`log` of the run of this process."""
+    """Call `log` of the run of this process."""
     of_current("log")(data, step, commit, sync, **unknown)
 
 

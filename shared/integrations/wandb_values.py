@@ -1,5 +1,5 @@
-"""Values as wandb writes them into its files and sends them to its service: JSON, in which media
-are references to files in the run's folder.
+"""Converts values from wandb's files and messages: JSON, in which media are references to files in
+the run's folder.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class TableFile(Media):
-    """A table, as the file of JSON that wandb made of it."""
+    """A table in wandb's file format, JSON."""
 
     kind = "tables"
 
@@ -28,8 +28,8 @@ _FILES: dict[str, type[Media]] = {
 
 
 def logged_values(row: Mapping[str, Any], files: Path) -> dict[str, Any]:
-    """`row` as a loop would log it, without wandb's own entries, such as `_runtime`. Media are read
-    in the folder `files`, and nowhere else.
+    """`row` as a loop would log it, without wandb's own entries such as `_runtime`. Media are read
+    from the folder `files` alone.
     """
     return {k: _logged_value(v, files) for k, v in row.items() if not k.startswith("_")}
 
@@ -48,6 +48,6 @@ def _logged_value(value: Any, files: Path) -> Any:
 
 
 def _file(make: type[Media], path: Any, files: Path) -> Media | None:
-    """None for a path that leads out of `files`: anyone may have written it."""
-    found = (files / str(path)).resolve()
-    return make(found) if found.is_relative_to(files.resolve()) else None
+    """The media of a file; None for a path outside of `files`, which anyone may have written."""
+    resolved = (files / str(path)).resolve()
+    return make(resolved) if resolved.is_relative_to(files.resolve()) else None

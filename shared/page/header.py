@@ -18,7 +18,6 @@ from .layout import (
     HEADER,
     HEADER_BYTES,
     HEADER_CRC_OFFSET,
-    HISTORY_FOLD,
     MAGIC,
     MAJOR,
     MAX_EVENTS_BYTES,
@@ -159,7 +158,7 @@ def _decode_layout(data: bytes, num_sections: int, page_bytes: int) -> Layout:
 
 def _check_sections(layout: Layout) -> None:
     """The sections that every page has, each large enough for what is read from it."""
-    for tag in ("SCHEMA", "SNAPSHOT", "EVENTS", "OUTCOME", "HISTORY0", "PHASE", "ROWS"):
+    for tag in ("SCHEMA", "SNAPSHOT", "EVENTS", "OUTCOME", "PHASE", "ROWS"):
         if tag not in layout.sections:
             raise PageError(f"it has no section {tag}")
     num_metrics = layout.max_metrics
@@ -167,11 +166,6 @@ def _check_sections(layout: Layout) -> None:
         raise PageError(f"its section SCHEMA claims {num_metrics} metrics")
     needs = {"SCHEMA": SCHEMA_RECORD.size, "OUTCOME": OUTCOME_BYTES, "EVENTS": EVENT_RECORD.size}
     needs |= {"SNAPSHOT": VALUES_OFFSET + 8 * num_metrics, "PHASE": PHASE.size}
-    for level in range(layout.num_history_levels):
-        if f"HISTORY{level}" not in layout.sections:
-            raise PageError(f"it has no section HISTORY{level}")
-        row_room = layout.first_row_room
-        needs[f"HISTORY{level}"] = VALUES_OFFSET + 8 * row_room * (3 if level else 1)
     for tag, needed in needs.items():
         section = layout[tag]
         fits = needed <= section.record_bytes <= needed + MAX_SPARE_BYTES
@@ -183,8 +177,6 @@ def _check_sections(layout: Layout) -> None:
         raise PageError("its sections do not fit together")
     if layout["EVENTS"].size_bytes > MAX_EVENTS_BYTES:
         raise PageError(f"its header claims {layout['EVENTS'].size_bytes} bytes of events")
-    if any(level.num_records < HISTORY_FOLD for level in layout.history_levels(layout.max_metrics)):
-        raise PageError("its history has no room for its metrics")
     rows = layout["ROWS"]
     if not ROWS_HEAD_BYTES + 8 <= rows.size_bytes <= MAX_ROWS_BYTES or rows.size_bytes % 8:
         raise PageError(f"its section ROWS has {rows.size_bytes} bytes")

@@ -31,7 +31,7 @@ FOLDER = struct.Struct("<QQ224s")
 HEADER_CRC_OFFSET = 1008
 READY_OFFSET = 1016
 
-# A record of the snapshot, the history or the ring of rows: this head, then its values.
+# A record of the snapshot or the ring of rows: this head, then its values.
 # sequence, CRC-32, metrics in use, publish number, wall, monotonic, iteration, env steps, places
 # (of a row that has some of the metrics alone; 0 elsewhere)
 RECORD_HEAD = struct.Struct("<QIIQqqqqQ")
@@ -41,16 +41,17 @@ VALUES_OFFSET = RECORD_HEAD.size
 
 SCHEMA_HEAD_BYTES = 64
 SCHEMA_COUNT_OFFSET, SCHEMA_REJECTED_OFFSET = 0, 8
-SCHEMA_REVISION_OFFSET, SCHEMA_ROW_ROOM_OFFSET = 16, 24
+SCHEMA_REVISION_OFFSET = 16
 # CRC-32, kind, better, level, spare, 1 + place of the metric it is drawn over, name, unit,
 # description
 SCHEMA_RECORD = struct.Struct("<IBBBBI208s16s148s")
 NAME_BYTES, UNIT_BYTES, DESCRIPTION_BYTES = 208, 16, 148
 
 # Of the ring of rows: bytes before the oldest record that is whole, bytes before the end of the
-# newest, both counted since the page was made.
+# newest, both counted since the page was made; time and env steps of the page's first publish.
 ROWS_HEAD_BYTES = 64
 ROWS_BEGIN_OFFSET, ROWS_END_OFFSET = 0, 8
+ROWS_FIRST_OFFSET = 16
 ROWS_BYTES = 11 << 20  # 20,000 rows of 64 metrics
 MAX_ROWS_BYTES = 16 << 20
 FILLER = 1 << 63  # in the size of a record: it only fills the ring up to its end
@@ -76,11 +77,6 @@ PHASE_CRC_START = 12  # the sign of life is stored on its own
 NEVER_BITS = 0x7FF8_0000_4E45_5652
 NEVER = NEVER_BITS.to_bytes(8, "little")
 
-HISTORY_ROWS = 1024
-HISTORY_FOLDED_ROWS = 768
-HISTORY_FOLD = 8  # rows of one level that make a row of the next
-HISTORY_LEVELS = 6
-HISTORY_ROW_ROOM = 64  # metrics in each row at first; twice as many when they are more
 NUM_EVENTS = 256
 
 MAX_METRICS = 4096
@@ -88,8 +84,6 @@ MAX_PAGE_BYTES = 1 << 30
 # What a reader of a page that anyone may have written goes along with.
 MAX_SPARE_BYTES = 4096  # of a record, beyond what is known of it
 MAX_EVENTS_BYTES = 4 << 20
-MAX_HISTORY_BYTES = 36 << 20  # kept of all levels; of larger ones the newest rows of each
-MAX_HISTORY_ROWS = 1 << 18
 
 
 class Section(NamedTuple):
@@ -116,53 +110,19 @@ class Layout:
     def max_metrics(self) -> int:
         return self["SCHEMA"].num_records
 
-    @property
-    def first_row_room(self) -> int:
-        """How many metrics a row of the history has room for when the page is made."""
-        return min(self.max_metrics, HISTORY_ROW_ROOM)
 
-    def history_levels(self, row_room: int) -> list[Section]:
-        """Level 0 first, as they are cut when each row has room for `row_room` metrics."""
-        levels = [self[f"HISTORY{level}"] for level in range(self.num_history_levels)]
-        if row_room == self.first_row_room:
-            return levels
-        sizes = [VALUES_OFFSET + 8 * row_room * (3 if level else 1) for level in range(len(levels))]
-        return [
-            section._replace(record_bytes=size, num_records=section.size_bytes // size // 8 * 8)
-            for section, size in zip(levels, sizes, strict=True)
-        ]
-
-    @property
-    def num_history_levels(self) -> int:
-        return sum(tag.startswith("HISTORY") for tag in self.sections)
-
-
-def make_layout(
-    max_metrics: int, history_levels: int = HISTORY_LEVELS, rows_bytes: int = ROWS_BYTES
-) -> Layout:
-    """The layout of a new page with room for `max_metrics` names.
-
-    The history's sections keep their size whatever the metrics become: where there are more of
-    them, its rows are longer and fewer.
-    """
+def make_layout(max_metrics: int, rows_bytes: int = ROWS_BYTES) -> Layout:
+    """The layout of a new page with room for `max_metrics` names and `rows_bytes` of rows."""
     if not 1 <= max_metrics <= MAX_METRICS:
         raise PageError(f"max_metrics = {max_metrics} is not between 1 and {MAX_METRICS}")
-    row_room = min(max_metrics, HISTORY_ROW_ROOM)
-    row_bytes = VALUES_OFFSET + 8 * row_room
-    folded_row_bytes = VALUES_OFFSET + 3 * 8 * row_room
     parts = [
         ("SCHEMA", SCHEMA_HEAD_BYTES, SCHEMA_RECORD.size, max_metrics),
         ("SNAPSHOT", 0, VALUES_OFFSET + 8 * max_metrics, 2),
         ("EVENTS", EVENT_HEAD_BYTES, EVENT_BYTES, NUM_EVENTS),
         ("OUTCOME", 0, OUTCOME_BYTES, 1),
-        ("HISTORY0", 0, row_bytes, HISTORY_ROWS),
+        ("PHASE", 0, PHASE.size, 1),
+        ("ROWS", ROWS_HEAD_BYTES, 8, rows_bytes // 8),
     ]
-    parts += [
-        (f"HISTORY{level}", 0, folded_row_bytes, HISTORY_FOLDED_ROWS)
-        for level in range(1, history_levels)
-    ]
-    parts.append(("PHASE", 0, PHASE.size, 1))
-    parts.append(("ROWS", ROWS_HEAD_BYTES, 8, rows_bytes // 8))
     sections, offset = {}, HEADER_BYTES
     for tag, head_bytes, record_bytes, num_records in parts:
         size = head_bytes + record_bytes * num_records

@@ -7,6 +7,7 @@ import os
 import struct
 import time
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,15 +20,12 @@ from ..runs.speed import WINDOW_S
 from . import layout as at
 from .events import Event
 from .header import Header
-from .history import History
-from .history_level import LevelRows
-from .history_reader import HistoryReader
 from .phase import Phase
 from .row_ring import RingRows, RowRingReader
 from .schema import Metric, decode_metrics
 
 ATTEMPTS = 100
-HISTORY_ATTEMPTS = 10
+NEWEST_BYTES = 256 << 10  # of the ring of rows, to tell the speed from; 1000 rows of 24 metrics
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,6 @@ class MetricsReader:
         )
         layout = self.header.layout
         self._slots, self._schema = layout["SNAPSHOT"], layout["SCHEMA"]
-        self._history = HistoryReader(self._pread, layout)
         self._rows = RowRingReader(self._pread, layout["ROWS"])
         self._newest: Snapshot | None = None
         self._metrics: list[Metric] = []
@@ -82,8 +79,7 @@ class MetricsReader:
             raise PageError(f"{path}: {error}") from None
 
     def detach(self) -> None:
-        """Let go of the page, and of the rows that were read of it."""
-        self._history.forget()
+        """Let go of the page."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
@@ -158,25 +154,6 @@ class MetricsReader:
         """How many names found no room in the page."""
         return self._schema_word(at.SCHEMA_REJECTED_OFFSET)
 
-    def history(self) -> History:
-        """The whole run as far as the page holds it, finest rows first kept for the newest part."""
-        history, seen = History(), 0
-        for _ in range(HISTORY_ATTEMPTS):
-            snapshot = self.read()
-            # What has a gap while nobody writes will not lose it by being read again.
-            if snapshot is None or snapshot.publish == seen:
-                break
-            seen = snapshot.publish
-            names = [metric.name for metric in self.schema()]
-            history, is_whole = self._history.read(seen, names)
-            if is_whole:
-                break
-        return history
-
-    def history_rows(self) -> list[LevelRows]:
-        """All whole rows of the history, level by level."""
-        return self._history.rows()
-
     def rows(self, position: int = 0) -> RingRows:
         """The records of single publishes that came since `position` of the ring, as far as it
         still has them.
@@ -189,43 +166,46 @@ class MetricsReader:
 
     def env_steps_per_s(self, newest: Snapshot) -> float | None:
         """Over the 30 seconds up to `newest`, or from one publish to the next where that is longer;
-        up to the moment of a folded row more where publishes are many. None where no env steps are
+        over the newest 256 KiB of rows where these are fewer seconds. None where no env steps are
         counted or too little is known.
         """
-        since_ns = newest.monotonic_ns - int(WINDOW_S * 1e9)
-        older = self._history.newest_before(newest.publish, since_ns)
-        if older is None or older.publish >= newest.publish:
-            return None
-        then = Snapshot(older.publish, 0, older.monotonic_ns, 0, older.env_steps)
-        return _speed_between(then, newest)
+        since_ns, older = newest.monotonic_ns - int(WINDOW_S * 1e9), None
+        for moment in self._moments_before(newest, NEWEST_BYTES):
+            older = moment
+            if older.monotonic_ns <= since_ns:
+                break
+        return _speed_between(older, newest)
 
     def average_env_steps_per_s(self, newest: Snapshot) -> float | None:
-        """From the first publish, or from nothing where the page no longer has it, to `newest`."""
-        first = self._row(1)
-        if first is None or first.publish == newest.publish:
-            first = Snapshot(0, 0, 0, 0, 0)
-        return _speed_between(first, newest)
+        """From the first publish of the page, or from nothing where there is no other, to
+        `newest`.
+        """
+        elapsed_ns, env_steps = self._rows.first()
+        if elapsed_ns == newest.monotonic_ns:
+            elapsed_ns = env_steps = 0
+        return _speed_between(Snapshot(0, 0, elapsed_ns, 0, env_steps), newest)
 
     def gaps_s(self, newest: Snapshot, num_gaps: int) -> list[float]:
         """Seconds between one publish and the next, of the newest `num_gaps` that the page still
         has; the first publish of all follows the page's making.
         """
-        times_ns = [newest.monotonic_ns]
-        for publish in range(newest.publish - 1, newest.publish - 1 - num_gaps, -1):
-            row = self._row(publish) if publish else None
-            if publish and row is None:
-                break
-            times_ns.append(row.monotonic_ns if row else 0)
-            if row is None:
-                break
-        return [max(0, b - a) / 1e9 for b, a in itertools.pairwise(times_ns)]
+        row_bytes = at.VALUES_OFFSET + 8 * len(newest.metrics) + 16
+        moments = [newest, *self._moments_before(newest, (num_gaps + 2) * row_bytes)]
+        if moments[-1].publish == 1:
+            moments.append(Snapshot(0, 0, 0, 0, 0))
+        pairs = itertools.islice(itertools.pairwise(moments), num_gaps)
+        return [max(0, newer.monotonic_ns - older.monotonic_ns) / 1e9 for newer, older in pairs]
 
-    def _row(self, publish: int) -> Snapshot | None:
-        """One publish of the newest 1024; None when it is no longer whole."""
-        ring = self._history.sections[0]
-        place = (publish - 1) % ring.num_records
-        row = self._decode(self._pread(ring.record_bytes, ring.offset + place * ring.record_bytes))
-        return row if row and row.publish == publish else None
+    def _moments_before(self, newest: Snapshot, num_bytes: int) -> Iterator[Snapshot]:
+        """The publishes before `newest` in the newest bytes of the ring, newest first, without
+        their numbers.
+        """
+        for record in self._rows.newest(num_bytes):
+            _, _, _, publish, wall_ns, monotonic_ns, iteration, env_steps, _ = (
+                at.RECORD_HEAD.unpack_from(record)
+            )
+            if publish < newest.publish:
+                yield Snapshot(publish, wall_ns, monotonic_ns, iteration, env_steps)
 
     def events(self, after: int = 0) -> list[Event]:
         """The events still in the ring whose number is above `after`, oldest first."""

@@ -1,4 +1,4 @@
-"""The bytes of one publish: a record for the snapshot and one for the history's newest row."""
+"""The bytes of one publish: a record for the snapshot and one for the ring of rows."""
 
 from __future__ import annotations
 
@@ -103,12 +103,9 @@ class Records:
             return None
         return _CRC.pack(zlib.crc32(sealed)) + sealed
 
-    def of_some(
-        self, values: Mapping[str, SupportsFloat], moment: Moment
-    ) -> tuple[bytes, bytes, bytes]:
-        """The records for snapshot, history and ring of a publish of any of the metrics: in the
-        snapshot the others keep their latest value, in the history they are never written, the ring
-        does without them.
+    def of_some(self, values: Mapping[str, SupportsFloat], moment: Moment) -> tuple[bytes, bytes]:
+        """The records for snapshot and ring of a publish of any of the metrics: in the snapshot the
+        others keep their latest value, in the row they are never written.
 
         Raises KeyError when a name has no place, TypeError, ValueError or OverflowError when
         a value is no number.
@@ -116,15 +113,16 @@ class Records:
         self._take_newest()
         numbers = {self.places[name]: float(value) for name, value in values.items()}
         numbers.pop(self._max_metrics, None)  # what found no room
+        for place, number in numbers.items():
+            self._latest_values[place] = number
+        latest = self._sealed(self._latest, moment)
+        if 10 * len(numbers) < 8 * len(self.names):
+            return latest, self._compact(numbers, moment)
         row = bytearray(at.NEVER * len(self.names))
         row_values = memoryview(row).cast("d")
         for place, number in numbers.items():
-            self._latest_values[place] = row_values[place] = number
-        sealed_row = self._sealed(row, moment)
-        compact = sealed_row
-        if 10 * len(numbers) < 8 * len(self.names):
-            compact = self._compact(numbers, moment)
-        return self._sealed(self._latest, moment), sealed_row, compact
+            row_values[place] = number
+        return latest, self._sealed(row, moment)
 
     def _sealed(self, values: bytearray, moment: Moment) -> bytes:
         head = _SEALED_HEAD.pack(len(self.names), *moment, 0)

@@ -1,7 +1,8 @@
-"""The ring of rows in a page: what each publish wrote, kept until someone has put it on disk.
+"""The ring of rows in a page: what each publish wrote, kept until the recorder has put it on disk.
 
-Records follow each other by bytes, so a row takes the room of the values that it wrote. The file
-that they go to: `row_file.py`.
+Records follow each other by bytes, so a row takes the room of the values that it wrote. Their size
+stands before and behind them: they can be read from either end. The file that they go to:
+`row_file.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import mmap
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ..errors import PageError
@@ -18,12 +19,14 @@ from .layout import (
     RECORD_CRC_START,
     ROWS_BEGIN_OFFSET,
     ROWS_END_OFFSET,
+    ROWS_FIRST_OFFSET,
     ROWS_HEAD_BYTES,
     VALUES_OFFSET,
     Section,
 )
 
 _ATTEMPTS = 100
+_FIRST = struct.Struct("<qq")  # elapsed nanoseconds, env steps
 _HEAD = struct.Struct("<QIIQ")  # bytes of the record, CRC-32, metrics in use, publish
 
 
@@ -37,28 +40,36 @@ class RowRingWriter:
         self._size = section.size_bytes - ROWS_HEAD_BYTES
         self._begin_word = (section.offset + ROWS_BEGIN_OFFSET) // 8
         self._end_word = (section.offset + ROWS_END_OFFSET) // 8
+        self._first = section.offset + ROWS_FIRST_OFFSET
         self._begin = self._end = 0
 
     def append(self, row: bytes) -> None:
-        """Store a record, all of it behind its size, whose length is a multiple of 8.
+        """Store a record, all of it behind its size, whose length is a multiple of 8. `row` is what
+        follows the size.
 
         What is overwritten is given up first, and the end moves last: a reader that looks at the
         beginning again after it has read knows what still held.
         """
-        size_bytes = 8 + len(row)
+        size_bytes = 16 + len(row)
         place = self._end % self._size
         if place + size_bytes > self._size:
             self._give_up(self._end - place)
-            self._words[(self._start + place) >> 3] = FILLER | (self._size - place)
+            filler = FILLER | (self._size - place)
+            self._words[(self._start + place) >> 3] = filler
+            self._words[(self._start + self._size - 8) >> 3] = filler
             self._end += self._size - place
             place = 0
         if self._end + size_bytes - self._size > self._begin:
             self._give_up(self._end + size_bytes - self._size)
         start = self._start + place
-        self._mapping[start + 8 : start + size_bytes] = row
-        self._words[start >> 3] = size_bytes
+        self._mapping[start + 8 : start + size_bytes - 8] = row
+        self._words[start >> 3] = self._words[(start + size_bytes - 8) >> 3] = size_bytes
         self._end += size_bytes
         self._words[self._end_word] = self._end
+
+    def note_first(self, elapsed_ns: int, env_steps: int) -> None:
+        """Keep the moment of the first publish, whose record the ring may lose."""
+        self._mapping[self._first : self._first + _FIRST.size] = _FIRST.pack(elapsed_ns, env_steps)
 
     def _give_up(self, until: int) -> None:
         """Move the beginning behind all records that start before `until`."""
@@ -107,7 +118,7 @@ class RowRingReader:
             reached = at + size_bytes
             if is_filler or at < begin_now:
                 continue
-            record = data[offset : offset + size_bytes]
+            record = data[offset : offset + size_bytes - 8]
             if not is_whole(record):
                 reached = at
                 break
@@ -115,6 +126,32 @@ class RowRingReader:
         if reached < begin_now:
             reached = begin_now
         return RingRows(records, reached)
+
+    def first(self) -> tuple[int, int]:
+        """Elapsed nanoseconds and env steps at the page's first publish; 0 and 0 before it."""
+        offset = self._section.offset + ROWS_FIRST_OFFSET
+        elapsed_ns, env_steps = _FIRST.unpack(self._pread(_FIRST.size, offset))
+        return elapsed_ns, env_steps
+
+    def newest(self, num_bytes: int) -> list[bytes]:
+        """The whole records in the newest `num_bytes` of the ring, newest first."""
+        begin, end = self._ends()
+        data = self._read(max(begin, end - num_bytes), end)
+        begin_now, _ = self._ends()
+        records, at = [], len(data)
+        while at >= 8 and end - len(data) + at > begin_now:
+            word = int.from_bytes(data[at - 8 : at], "little")
+            size_bytes, is_filler = word & ~FILLER, bool(word & FILLER)
+            if not 8 <= size_bytes <= at or end - len(data) + at - size_bytes < begin_now:
+                break
+            at -= size_bytes
+            if is_filler:
+                continue
+            record = data[at : at + size_bytes - 8]
+            if size_bytes < 8 + VALUES_OFFSET or not is_whole(record):
+                break
+            records.append(record)
+        return records
 
     def _ends(self) -> tuple[int, int]:
         for _ in range(_ATTEMPTS):
@@ -142,11 +179,6 @@ def publish_of(record: bytes) -> int:
     return int.from_bytes(record[16:24], "little")
 
 
-def records_until(records: Iterable[bytes], publish: int) -> list[bytes]:
-    """Those of the publishes up to `publish`."""
-    return [record for record in records if publish_of(record) <= publish]
-
-
 def _records(data: bytes, place: int, ring_bytes: int) -> Iterator[tuple[int, int, bool]]:
     """Offset in `data`, size, and whether it only fills, of each record, as far as they make sense.
     `data` begins at `place` in the ring.
@@ -156,7 +188,7 @@ def _records(data: bytes, place: int, ring_bytes: int) -> Iterator[tuple[int, in
         word = int.from_bytes(data[offset : offset + 8], "little")
         size_bytes, is_filler = word & ~FILLER, bool(word & FILLER)
         left = ring_bytes - (place + offset) % ring_bytes
-        smallest = 8 if is_filler else VALUES_OFFSET
+        smallest = 8 if is_filler else VALUES_OFFSET + 8
         if not smallest <= size_bytes <= min(left, len(data) - offset) or size_bytes % 8:
             return
         yield offset, size_bytes, is_filler

@@ -8,16 +8,16 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, SupportsFloat
 
 from ..processes.host import boot_id, host_name, process_start
 from ..runs.outcome import Outcome, State
 from . import layout as at
-from .events import EventWriter, Level
+from .events import Event, EventWriter, Level
 from .folder_place import FolderPlace
 from .header import Header
-from .history_writer import HistoryWriter
 from .page_file import (
     PageFile,
     create_page_file,
@@ -28,7 +28,6 @@ from .page_file import (
 )
 from .phase import PhaseWriter
 from .records import Moment, Records
-from .resumed_page import Beginning
 from .row_ring import RowRingWriter
 from .schema import Metric, kept_name
 
@@ -44,6 +43,24 @@ class Clock(Protocol):
     def time_ns(self) -> int: ...
 
     def monotonic_ns(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a resumed run goes on: the publish number of its former page that it goes on from, or
+    the newest that was recorded before it.
+
+    `rows` are the records of that page's ring up to there, which may not be on disk yet;
+    `monotonic_ns` is the time of the publish and `latest` the last value of each metric then.
+    """
+
+    publish: int
+    header: Header
+    metrics: list[Metric]
+    events: list[Event]
+    rows: list[bytes]
+    monotonic_ns: int
+    latest: dict[str, float]
 
 
 class MetricsWriter:
@@ -64,12 +81,11 @@ class MetricsWriter:
         layout = header.layout
         self.path, self.fd, self.header = page.path, page.fd, header
         self._lock, self._clock = page.lock, clock
-        self.num_publishes = 0
+        self.num_publishes, self._has_published = 0, False
         self._mapping, self._bytes = page.mapping, memoryview(page.mapping)
         self._words = self._bytes.cast("Q")
         self._schema, slots = layout["SCHEMA"], layout["SNAPSHOT"]
         self._slot_starts = (slots.offset, slots.offset + slots.record_bytes)
-        self._history = HistoryWriter(page.mapping, layout)
         self._rows = RowRingWriter(page.mapping, layout["ROWS"])
         self._outcome = layout["OUTCOME"]
         self._records = Records(layout.max_metrics)
@@ -78,7 +94,6 @@ class MetricsWriter:
         self.on_event: OnEvent | None = None  # called with every event, too
 
         self._events = EventWriter(self._bytes, layout["EVENTS"])
-        self._tell_row_room()
         if beginning:
             self._begin_with(beginning)
         zero_ns = self.header.created_monotonic_ns
@@ -106,7 +121,7 @@ class MetricsWriter:
         """Make a page at `path`, or one without a name when it is None.
 
         Readers call the writer stalled when several `publish_interval_s` pass without a publish.
-        A `beginning` is taken over, so that a resumed run keeps its curves. `rows_bytes` is the
+        A `beginning` is where a resumed run goes on. `rows_bytes` is the
         room for rows that wait for the recorder, `folder` that of the run. All times are those of
         `clock`.
         Raises NoRoomError when the memory cannot be had, PageError when the folder cannot be used.
@@ -150,11 +165,7 @@ class MetricsWriter:
             return False
         if len(records.names) == place:
             return True
-        if place >= self._history.row_room:
-            self._history.make_room(place + 1)
-            self._tell_row_room()
         self._write_metric(place, metric)
-        self._history.forget(place)
         self._set_schema_word(at.SCHEMA_COUNT_OFFSET, place + 1)
         return True
 
@@ -181,19 +192,17 @@ class MetricsWriter:
         self._bytes[: at.HEADER_BYTES] = self.header.encode()
         self._words[at.READY_OFFSET // 8] = at.READY
 
-    def _tell_row_room(self) -> None:
-        self._set_schema_word(at.SCHEMA_ROW_ROOM_OFFSET, self._history.row_room)
-
     def _set_schema_word(self, offset: int, word: int) -> None:
         self._words[(self._schema.offset + offset) // 8] = word
 
     def _begin_with(self, beginning: Beginning) -> None:
-        """Take over a former page: its names, events, history and last values, and its clock."""
+        """Take over a former page: its names, events, last values and clock, and the rows of its
+        ring, some of which the recorder may not have written yet.
+        """
         for metric in beginning.metrics:
             self.register(metric)
         for event in beginning.events:
             self._events.put(event)
-        self._history.begin_with(beginning.levels, beginning.publish)
         for row in beginning.rows:
             self._rows.append(row[8:])
         for name, value in beginning.latest.items():
@@ -208,7 +217,7 @@ class MetricsWriter:
     def publish(
         self, values: Mapping[str, SupportsFloat], iteration: int = -1, env_steps: int = -1
     ) -> None:
-        """Make `values` the newest snapshot and a row of the history, all of them at once.
+        """Make `values` the newest snapshot and a row of the ring, all of them at once.
 
         Names that are not given keep their value in the snapshot and are not written in the row;
         new names take the room that is left; values that are not numbers are skipped. A negative
@@ -222,20 +231,22 @@ class MetricsWriter:
         record = self._records.of_all(values, number, wall_ns, elapsed_ns, iteration, env_steps)
         if record is None:
             moment = Moment(number, wall_ns, elapsed_ns, iteration, env_steps)
-            latest, row, compact = self._records_of_some(values, moment)
+            latest, row = self._records_of_some(values, moment)
         else:
-            latest = row = compact = record
+            latest = row = record
         slot = self._slot_starts[number % 2]
         self._mapping[slot + 8 : slot + 8 + len(latest)] = latest
         self._words[slot // 8] = number
-        self._history.append(row, number)
-        self._rows.append(compact)
+        self._rows.append(row)
         self.num_publishes = number
+        if not self._has_published:
+            self._has_published = True
+            self._rows.note_first(elapsed_ns, env_steps)
 
     def _records_of_some(
         self, values: Mapping[str, SupportsFloat], moment: Moment
-    ) -> tuple[bytes, bytes, bytes]:
-        """As `Records.of_some`, new names registered and what is no number left out."""
+    ) -> tuple[bytes, bytes]:
+        """`Records.of_some` with new names registered and what is no number left out."""
         try:
             return self._records.of_some(values, moment)
         except (KeyError, TypeError, ValueError, OverflowError):

@@ -1,1 +1,1 @@
-"""Processes: who is alive, on which machine, and how another one is started."""
+"""Processes: which are alive, on which machine, and how others are started."""

@@ -1,4 +1,4 @@
-"""What tells one process, one boot and one machine from another."""
+"""Identifies processes, boots and machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def boot_id() -> bytes:
-    """16 bytes that change with every boot; zeros where the system does not tell."""
+    """16 bytes that change with every boot; zeros if unknown."""
     try:
         return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text().strip()).bytes
     except (OSError, ValueError):
@@ -17,17 +17,17 @@ def boot_id() -> bytes:
 
 
 def process_start(pid: int) -> int:
-    """When process `pid` started, in clock ticks since boot; 0 where unknown or gone."""
+    """The start time of process `pid`, in clock ticks since boot; 0 if unknown."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
-        # The command's name, in brackets, may itself hold spaces and brackets.
+        # The command's name, in brackets, may contain spaces and brackets.
         return int(status.rpartition(")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return 0
 
 
 def is_process_stopped(pid: int) -> bool:
-    """Whether process `pid` stands still by a signal (SIGSTOP, Ctrl-Z) or a debugger."""
+    """Whether process `pid` is stopped by a signal (SIGSTOP, Ctrl-Z) or a debugger."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -36,7 +36,7 @@ def is_process_stopped(pid: int) -> bool:
 
 
 def pid_namespace() -> int:
-    """Equal in all processes that number processes alike; 0 where the system does not tell."""
+    """The id of the namespace of process ids; 0 if unknown."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:
@@ -44,12 +44,11 @@ def pid_namespace() -> int:
 
 
 def machine_id() -> str:
-    """The id of this installation in /etc/machine-id; the host's name where there is none."""
+    """The id of this installation in /etc/machine-id; the host's name if there is none."""
     try:
-        found = Path("/etc/machine-id").read_text().strip()
+        return Path("/etc/machine-id").read_text().strip() or host_name()
     except (OSError, ValueError):
-        found = ""
-    return found or host_name()
+        return host_name()
 
 
 def host_name() -> str:

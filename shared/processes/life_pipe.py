@@ -1,4 +1,4 @@
-"""A pipe that tells a process that whoever started it is gone, by will or by dying."""
+"""A pipe that ends a process when the process that started it has ended."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import sys
 
 
 def killed_when_closed(pipe: int) -> None:
-    """Have the kernel kill this process once nobody has the writing end of `pipe`, or anything is
-    written to it; at once where that is so already. Only on Linux.
+    """Have the kernel kill this process as soon as no process has the writing end of `pipe` open,
+    or something is written to it. Only on Linux.
 
-    Its choice of a signal (F_SETSIG) is SIGKILL, which nobody can take or hold up, as code that
-    never lets go of the interpreter does. Unlike with PR_SET_PDEATHSIG it is the end of the process
-    that counts, and not that of the thread that started this one.
+    The signal (F_SETSIG) is SIGKILL, which code that never releases the interpreter cannot delay.
+    Unlike with PR_SET_PDEATHSIG, the end of the other process counts, and not that of its thread.
     """
     if sys.platform != "linux":
         return
@@ -25,13 +24,13 @@ def killed_when_closed(pipe: int) -> None:
         fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(life, fcntl.F_SETFL, os.O_RDONLY | os.O_ASYNC)
-        if select.select([life], [], [], 0)[0]:  # it was gone before that
+        if select.select([life], [], [], 0)[0]:  # it had ended before
             os._exit(1)
 
 
 def _opened_anew(pipe: int) -> int:
-    """Other processes may have the same pipe, and an open file has one owner. What is a socket, as
-    an ssh server may have it, cannot be opened.
+    """Open the pipe again, because an open file has one owner and other processes may have this
+    one. A socket, as an ssh server may use, cannot be opened again.
     """
     try:
         return os.open(f"/proc/self/fd/{pipe}", os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Which processes live: a kernel lock that a process holds until it ends, for whatever reason.
+"""Detects whether a process is alive: by a kernel lock that it holds until it ends.
 
 The trainer, the launcher and the recorder of a run lock a byte each of the run's lock file. A
 forked child releases the lock that it inherits, and an executed program does not inherit it.
@@ -6,7 +6,7 @@ forked child releases the lock that it inherits, and an executed program does no
 On Linux these locks belong to an open file ("open file description locks"). Other descriptors that
 the process opens, copies and closes do not affect them, and they end with the open file's last
 descriptor. On other systems and old kernels they are POSIX record locks, which a process loses when
-it closes *any* descriptor of the file. Both sorts of locks see each other.
+it closes *any* descriptor of the file. Both types of locks exclude each other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import RunFolderError
-from ..runs.owners import RefusedError, open_folder, this_user
+from ..runs.owners import RefusedError, opened_folder, this_user
 from ..runs.small_file import open_regular
 from .host import boot_id, pid_namespace, process_start
 
@@ -37,7 +37,7 @@ _OFD_GETLK, _OFD_SETLK = 36, 37
 
 
 class FoundLock(NamedTuple):
-    """A lock that another process holds. `pid` is that process; 0 if it runs on another machine or
+    """A lock that another process, `pid`, holds. `pid` is 0 if the process is on another machine or
     in another container, or if the lock belongs to an open file.
     """
 
@@ -46,8 +46,8 @@ class FoundLock(NamedTuple):
 
 
 def take_lock(fd: int, byte: int) -> None:
-    """Raises OSError: EAGAIN or EACCES if another process holds the lock, other errors if the file
-    system has no locks.
+    """Take the lock of a byte. Raises OSError: EAGAIN or EACCES if another process holds it, other
+    errors if the file system has no locks.
     """
     _ask(fd, _OFD_SETLK, fcntl.F_WRLCK, byte, 1)
 
@@ -57,7 +57,7 @@ def free_lock(fd: int, byte: int) -> None:
 
 
 def found_lock(fd: int, first: int, num_bytes: int) -> FoundLock | None:
-    """The lowest lock that others than `fd` hold on the bytes; None if there is none.
+    """The lowest lock on the bytes that others than `fd` hold, else None.
 
     Raises OSError if the file system has no locks.
     """
@@ -91,28 +91,25 @@ def _flock(kind: int, first: int, num_bytes: int) -> bytes:
     return _FLOCK.pack(kind, os.SEEK_SET, first, num_bytes, 0)
 
 
-# The bytes of a lock file. The launcher starts the trainer and holds its own byte until the trainer
-# holds the first. A recorder that lives does not make a dead trainer look alive.
+# The bytes of a lock file. The launcher starts the trainer and holds its byte until the trainer
+# holds the first. A living recorder does not make a dead trainer look alive.
 TRAINER, LAUNCHER, RECORDER = range(3)
 
-# A link may lead to any file of the user's, and opening a FIFO waits.
+# Not through a link, which may lead to any of the user's files; opening a FIFO would wait.
 _OPEN_TO_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
-# A process asks for its own locks here: the kernel does not tell of those of the same open file,
-# and closing another descriptor of the file would drop them where they are POSIX locks.
+# The locks of this process: the kernel does not report locks of the same open file, and closing
+# another descriptor of the file would release them if they are POSIX locks.
 _held_here: dict[tuple[int, int, int], int] = {}  # (device, inode, byte) to descriptor
 
 
-# The byte that is held, process, its start, boot, namespace of process numbers, its descriptor;
-# then CRC-32.
+# The byte, the pid, its start time, boot, namespace of process ids, descriptor; then CRC-32.
 _RECORD = struct.Struct("<IIQ16sQI")
 RECORD_BYTES = 64
 
 
 def write_holder(fd: int, byte: int) -> None:
-    """Say in the file that this process holds `byte`. Where the disk takes nothing, nobody is
-    named.
-    """
+    """Write into the file that this process holds `byte`; on a full disk, nothing is written."""
     pid = os.getpid()
     record = _RECORD.pack(byte, pid, process_start(pid), boot_id(), pid_namespace(), fd)
     _write(fd, record + zlib.crc32(record).to_bytes(4, "little"), byte)
@@ -123,10 +120,10 @@ def clear_holder(fd: int, byte: int) -> None:
 
 
 def read_holder(fd: int, byte: int) -> int:
-    """The process that says it holds `byte`; 0 where none does that can be seen from here.
+    """The pid of the process that holds `byte`, according to the file; 0 if it is not visible here.
 
-    A file is bytes that anyone may have written: a process counts only if it lives, was started
-    when it says, is numbered as this one is, and has the file open.
+    Anyone may have written the file: a process counts only if it is alive, in the same boot and
+    namespace, has the recorded start time, and has the file open.
     """
     try:
         data = os.pread(fd, RECORD_BYTES, byte * RECORD_BYTES)
@@ -147,7 +144,7 @@ def read_holder(fd: int, byte: int) -> int:
 
 
 def _write(fd: int, record: bytes, byte: int) -> None:
-    """The file's time stays that of its making, by which runs are sorted."""
+    """Write a record and restore the file's time, by which runs are sorted."""
     with suppress(OSError):
         status = os.fstat(fd)
         os.pwrite(fd, record.ljust(RECORD_BYTES, b"\0"), byte * RECORD_BYTES)
@@ -155,16 +152,16 @@ def _write(fd: int, record: bytes, byte: int) -> None:
 
 
 class Holder(NamedTuple):
-    """A process that holds a lock. `pid` is 0 where it cannot be seen, as from a container."""
+    """A process that holds a lock. `pid` is 0 if it is not visible, for example in a container."""
 
     pid: int
 
 
 class ByteLock:
-    """The lock of one byte of a file, held until `release` or death."""
+    """The lock of one byte of a file, held until `release` or the end of the process."""
 
     def __init__(self, path: Path, byte: int) -> None:
-        """Raises RunFolderError when it is held already or the file cannot be opened."""
+        """Take the lock. Raises RunFolderError if it is held, or the file cannot be opened."""
         with _no_fork:
             self._fd = _descriptor_held(path)
             if self._fd < 0:
@@ -192,7 +189,7 @@ class ByteLock:
             raise RunFolderError(f"{path.parent} is {reason}") from None
 
     def release(self) -> None:
-        """Let go; nothing in a forked child, and where the descriptor was closed by others."""
+        """Release the lock. Has no effect in a forked child, or if the descriptor was closed."""
         with _no_fork:
             held = _held_here.pop((*self._file, self._byte), None)
             if held is None or not _is_file(self._fd, self._file):
@@ -202,10 +199,10 @@ class ByteLock:
             self._close_if_last()
 
     def _before_release(self) -> None:
-        """For those who left something in the file."""
+        """A hook for subclasses that have written into the file."""
 
     def holder(self) -> Holder | None:
-        """The process by whose lock the run is alive, also once the file is deleted."""
+        """The process whose lock makes the run alive, also after the file was deleted."""
         return _holder(self._fd, self._file)
 
     def _close_if_last(self) -> None:
@@ -219,15 +216,16 @@ class RunLock(ByteLock):
     """
 
     def __init__(self, path: Path, byte: int = TRAINER) -> None:
-        """Whoever writes in a run's folder holds a lock in it. Raises RunFolderError also where the
-        folder is a link, another user's or one that others can write to.
+        """Take the lock, which is required to write in the run's folder. Raises RunFolderError also
+        if the folder is a link, another user's, or writable by others.
         """
         try:
-            os.close(open_folder(path.parent, this_user()))
+            with opened_folder(path.parent, this_user()):
+                pass
         except RefusedError as error:
             raise RunFolderError(f"{error}; nothing is written there") from None
         except OSError:
-            pass  # opening the lock says what is wrong
+            pass  # opening the lock file reports the error
         super().__init__(path, byte)
         try:
             write_holder(self._fd, byte)
@@ -240,8 +238,8 @@ class RunLock(ByteLock):
 
 
 def lock_holder(path: Path, byte: int | None = None) -> Holder | None:
-    """The process that holds the lock of `byte` in the file `path`, or by default the trainer's or
-    the launcher's; None if no process does.
+    """The process that holds the lock of `byte`, by default the trainer's or the launcher's, in the
+    file `path`; None if no process does.
     """
     held = _descriptor_held(path)
     if held >= 0:
@@ -257,7 +255,7 @@ def lock_holder(path: Path, byte: int | None = None) -> Holder | None:
 
 
 def is_held(fd: int) -> bool:
-    """Whether a process holds the first byte of the open file; True if that is unknown."""
+    """Whether a process holds the first byte of the open file; True if unknown."""
     if (*_identity(os.fstat(fd)), 0) in _held_here:
         return True
     try:
@@ -267,7 +265,7 @@ def is_held(fd: int) -> bool:
 
 
 def _holder(fd: int, file: tuple[int, int], byte: int | None = None) -> Holder | None:
-    """Like `lock_holder`, for an open file. `_held_here` has the locks of this process."""
+    """`lock_holder` of an open file. `_held_here` has the locks of this process."""
     asked = (TRAINER, LAUNCHER) if byte is None else (byte,)
     if any(held[:2] == file and held[2] in asked for held in _held_here):
         return Holder(os.getpid())
@@ -281,7 +279,7 @@ def _holder(fd: int, file: tuple[int, int], byte: int | None = None) -> Holder |
 
 
 def _descriptor_held(path: Path) -> int:
-    """The descriptor by which this process holds a lock on `path`; -1 when it holds none."""
+    """The descriptor with which this process holds a lock on `path`; -1 if it holds none."""
     try:
         file = _identity(path.stat())
     except OSError:
@@ -296,7 +294,7 @@ def _descriptor_held(path: Path) -> int:
 
 
 def _is_file(fd: int, file: tuple[int, int]) -> bool:
-    """A program that closes all descriptors may have opened other files under their numbers."""
+    """Whether `fd` is still the file: a program that closes all descriptors may have reused it."""
     try:
         return _identity(os.fstat(fd)) == file
     except OSError:
@@ -308,11 +306,11 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 _locks: weakref.WeakSet[ByteLock] = weakref.WeakSet()
-_no_fork = threading.RLock()  # no child is born that has a descriptor and does not know of it
+_no_fork = threading.RLock()  # no child is forked while a descriptor is not registered
 
 
 def _leave_to_the_parent() -> None:
-    """Close what a lock's life hangs on; the parent's own descriptors keep it."""
+    """In a forked child: close the descriptors of locks, which the parent keeps."""
     for fd in {fd for held, fd in _held_here.items() if _is_file(fd, held[:2])}:
         os.close(fd)
     for lock in _locks:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-# As systems and virtual environments call it: python, python3.11, pypy3, python3.13t, python.exe.
+# Its usual names: python, python3.11, pypy3, python3.13t, python.exe.
 _PYTHON = re.compile(
     r"\.?(python|pypy|graalpy)[\d.]*[dmtw]{0,2}(-(dbg|wrapped|nogil|intel64))?(\.exe)?",
     re.IGNORECASE,
@@ -16,9 +16,8 @@ _FROZEN = ("frozen", "oxidized")
 
 
 def python_program() -> str | None:
-    """The path of the Python that runs this process. None where there is none to be had: in a
-    frozen program, or one that has Python within it, `sys.executable` is the program itself, and
-    starting it would start that again.
+    """The path of the Python that runs this process; None in a frozen or embedding program, where
+    `sys.executable` is the program itself.
     """
     path = sys.executable or ""
     is_frozen = any(getattr(sys, name, False) for name in _FROZEN)

@@ -1,4 +1,4 @@
-"""How another machine is reached: by the user's own ssh, with the user's own settings."""
+"""Commands on other machines, through the user's ssh and its settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shlex
 
 CONNECT_WITHIN_S = 15
-# A connection that says nothing for 45 s is lost.
+# A connection that is silent for 45 s is lost.
 _PATIENCE = (
     *("-o", f"ConnectTimeout={CONNECT_WITHIN_S}"),
     *("-o", "ServerAliveInterval=15"),
@@ -18,10 +18,10 @@ REMOTE = "OPERANT_REMOTE"
 
 
 def ssh_command(host: str, command: str, *, may_ask: bool, port: str = "") -> list[str]:
-    """What runs `command` in a shell on `host`, without a terminal.
+    """The command line that runs `command` in a shell on `host`, without a terminal.
 
-    $OPERANT_SSH takes the place of `ssh`, options included. `may_ask` lets ssh ask for a password;
-    under a full screen, or where several hosts are reached at once, it must not.
+    $OPERANT_SSH, which may include options, replaces `ssh`. `may_ask` lets ssh ask for a password;
+    it must not under a full screen, or with several hosts at once.
     """
     ssh = shlex.split(os.environ.get("OPERANT_SSH", "ssh"))
     asking = [] if may_ask else ["-o", "BatchMode=yes"]
@@ -29,5 +29,5 @@ def ssh_command(host: str, command: str, *, may_ask: bool, port: str = "") -> li
 
 
 def remote_operant() -> str:
-    """$OPERANT_REMOTE, what starts operant on the other side; empty where that is not set."""
+    """$OPERANT_REMOTE, the command for operant on the other machine; empty if not set."""
     return os.environ.get(REMOTE, "")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..errors import RowFileError
-from .rows import HEADS, RowBatch
+from .row_batch import HEADS, RowBatch
 
 CHUNK_ROWS = 1024
 CHUNK_BYTES = 4 << 20  # before it is compressed

@@ -1,26 +1,28 @@
-"""Every row of a run on disk: `rows.sqlite`, an SQLite database with a write-ahead log; its tables
-are in `row_tables.py`.
+"""Every row of a run on disk, and the levels that rows are folded into: `rows.sqlite`, an SQLite
+database with a write-ahead log. Its tables are in `row_tables.py`.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import RowFileError
 from ..page.schema import Metric
 from . import row_tables
-from .row_blob import MAX_BLOB_BYTES, chunk_rows, decoded, encoded, parts
-from .rows import RowBatch, joined
+from .levels import FOLD, NUM_LEVELS, folded_up
+from .row_batch import RowBatch, joined
+from .row_blob import CHUNK_BYTES, CHUNK_ROWS, decoded, encoded, parts
 
-_MAX_TAIL_BYTES = 2 * MAX_BLOB_BYTES
+_MOST_BLOBS = 64  # in a tail: rows are written as they come, and few at a time
 # Begins every rollback journal of SQLite, and ends those that name a journal of several databases:
 # https://www.sqlite.org/fileformat.html#the_rollback_journal
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
@@ -44,6 +46,27 @@ def check_journal(path: Path) -> None:
             raise RowFileError(f"{path}-journal: it belongs to several databases; delete it")
 
 
+class _Tail(NamedTuple):
+    """The newest rows of a level, in blobs that are not of full length yet: rows `first_row` to
+    `last_row`, none where there are no blobs.
+    """
+
+    first_row: int
+    last_row: int
+    num_blobs: int = 0
+    num_bytes: int = 0
+
+    @property
+    def is_long(self) -> bool:
+        num_rows = self.last_row - self.first_row + 1
+        is_full = num_rows >= CHUNK_ROWS or self.num_bytes >= CHUNK_BYTES
+        return is_full or self.num_blobs >= _MOST_BLOBS
+
+    def with_blob(self, num_rows: int, num_bytes: int) -> _Tail:
+        last_row = self.last_row + num_rows
+        return _Tail(self.first_row, last_row, self.num_blobs + 1, self.num_bytes + num_bytes)
+
+
 class RowFile:
     """The writing end, for one process at a time: the recorder.
 
@@ -65,11 +88,25 @@ class RowFile:
             row_tables.check_tables(self._db, path)
             self._db.execute(f"PRAGMA application_id = {row_tables.APPLICATION_ID}")
             self._db.execute(f"PRAGMA user_version = {row_tables.VERSION}")
-            self._metrics = {metric.name: metric for metric in row_tables.metrics(self._db)}
-            self._places = {name: place for place, name in enumerate(self._metrics)}
-            self._tail = _tail(self._db)
-            self.num_rows = row_tables.num_rows(self._db)
-            self.last_publish = row_tables.count(self._db, "last_publish")
+            self._begin()
+
+    def _begin(self) -> None:
+        """Go on with what is in the file."""
+        self._metrics = {metric.name: metric for metric in row_tables.metrics(self._db)}
+        self._places = {name: place for place, name in enumerate(self._metrics)}
+        self.last_publish = row_tables.count(self._db, "last_publish")
+        counts = [row_tables.num_rows(self._db, level) for level in range(NUM_LEVELS)]
+        if any(not 0 <= below - FOLD * n < FOLD for below, n in itertools.pairwise(counts)):
+            raise ValueError("its levels are damaged")
+        self._tails = [_Tail(count + 1, count) for count in counts]
+        self._left = tuple(
+            joined(row_tables.read_rows(self._db, level, FOLD * counts[level + 1] + 1, count))
+            for level, count in enumerate(counts[:-1])
+        )
+
+    @property
+    def num_rows(self) -> int:
+        return self._tails[0].last_row
 
     def info(self, key: str) -> Any:
         """What was noted under `key`, None where nothing was."""
@@ -93,46 +130,30 @@ class RowFile:
         """Add rows, all of them and `notes` or nothing; their places are those of `metrics`."""
         with row_tables.errors(self.path), self._transaction():
             places = self._known(metrics)
-            tail, num_rows, last = list(self._tail), self.num_rows, self.last_publish
             for batch in (part for whole in batches for part in parts(whole)):
                 batch = RowBatch(batch.heads, places[batch.places], batch.values)
-                self._insert("tail", num_rows + 1, batch)
-                num_rows, last = num_rows + len(batch), int(batch.publish[-1])
-                tail.append(batch)
-                if sum(map(len, tail)) >= chunk_rows(tail):
-                    tail = self._pack(tail, num_rows)
-            for key, value in {**notes, "last_publish": last}.items():
+                new, self._left = folded_up(batch, self._left)
+                for level, rows in enumerate(new):
+                    self._add(level, rows)
+                self.last_publish = int(batch.publish[-1])
+            for key, value in {**notes, "last_publish": self.last_publish}.items():
                 self._note(key, value)
-        self._tail, self.num_rows, self.last_publish = tail, num_rows, last
 
     def drop_after(self, publish: int) -> None:
         """Drop the rows above `publish`: a run that goes on from a checkpoint does them again."""
         with row_tables.errors(self.path), self._transaction():
-            last_row = self._last_row_up_to(publish)
-            for table in ("chunks", "tail"):
-                for first_row, count, data in list(row_tables.blobs(self._db, table, last_row + 1)):
-                    self._db.execute(f"DELETE FROM {table} WHERE first_row = ?", (first_row,))
-                    if first_row <= last_row < first_row + count:
-                        part = decoded(data).part(slice(last_row + 1 - first_row))
-                        self._insert("tail", first_row, part)
+            num_rows = row_tables.row_up_to(self._db, publish)
             self._note("last_publish", min(publish, self.last_publish))
-            self._note("kept_rows", last_row)
+            self._note("kept_rows", num_rows)
             self._note("epoch", self.count("epoch") + 1)
-        self._tail = _tail(self._db)
-        self.num_rows = last_row
-        self.last_publish = min(publish, self.last_publish)
-
-    def _last_row_up_to(self, publish: int) -> int:
-        """The last row before one above `publish`, of those counted from 1 last."""
-        counted_from = self.count("counted_from") or 1
-        for table in ("chunks", "tail"):
-            for first_row, _, data in row_tables.blobs(self._db, table, counted_from):
-                numbers = decoded(data).publish
-                begin = max(0, counted_from - first_row)
-                above = np.flatnonzero(numbers[begin:] > publish)
-                if len(above):
-                    return int(first_row + begin + above[0] - 1)
-        return self.num_rows
+            for level in range(NUM_LEVELS):
+                cut = next(row_tables.blobs(self._db, level, num_rows + 1), None)
+                where = "level = ? AND first_row + num_rows > ?"
+                self._db.execute(f"DELETE FROM rows WHERE {where}", (level, num_rows + 1))
+                if cut and cut[0] <= num_rows:
+                    self._insert(level, cut[0], decoded(cut[2]).part(slice(num_rows + 1 - cut[0])))
+                num_rows //= FOLD
+            self._begin()
 
     def count_anew(self) -> None:
         """Take publishes from 1 on again: those of a process that knows nothing of a former one."""
@@ -148,25 +169,27 @@ class RowFile:
         with suppress(sqlite3.Error):
             self._db.close()
 
-    def _pack(self, tail: list[RowBatch], num_rows: int) -> list[RowBatch]:
-        """Make chunks of full length of the tail; returns what is left of it."""
-        rows = joined(tail)
-        first_row = num_rows - len(rows) + 1
-        self._db.execute("DELETE FROM tail")
-        size = chunk_rows(tail)
-        full = len(rows) // size * size
-        for begin in range(0, full, size):
-            part = rows.part(slice(begin, begin + size))
-            self._insert("chunks", first_row + begin, part)
-        if full == len(rows):
-            return []
-        left = rows.part(slice(full, None))
-        self._insert("tail", first_row + full, left)
-        return [left]
+    def _add(self, level: int, rows: RowBatch) -> None:
+        """Put rows behind those of their level; a long tail becomes chunks of full length."""
+        tail = self._tails[level]
+        self._insert(level, tail.last_row + 1, rows)
+        tail = tail.with_blob(len(rows), rows.values.nbytes)
+        if tail.is_long:
+            batches = row_tables.read_rows(self._db, level, tail.first_row, tail.last_row)
+            where = "level = ? AND first_row >= ?"
+            self._db.execute(f"DELETE FROM rows WHERE {where}", (level, tail.first_row))
+            first_row, last_row = tail.first_row, tail.last_row
+            for chunk in parts(joined(batches)):
+                self._insert(level, first_row, chunk)
+                tail = _Tail(first_row, first_row - 1).with_blob(len(chunk), chunk.values.nbytes)
+                first_row += len(chunk)
+            if tail.is_long:
+                tail = _Tail(last_row + 1, last_row)
+        self._tails[level] = tail
 
-    def _insert(self, table: str, first_row: int, batch: RowBatch) -> None:
-        row = (first_row, len(batch), encoded(batch))
-        self._db.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", row)
+    def _insert(self, level: int, first_row: int, batch: RowBatch) -> None:
+        row = (level, first_row, len(batch), int(batch.publish[-1]), encoded(batch))
+        self._db.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", row)
 
     def _note(self, key: str, value: int | str) -> None:
         self._db.execute("INSERT OR REPLACE INTO info VALUES (?, ?)", (key, value))
@@ -200,18 +223,7 @@ class RowFile:
         except BaseException:
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
-            # A name may have been given a place that is not in the file now.
-            self._metrics = {metric.name: metric for metric in row_tables.metrics(self._db)}
-            self._places = {name: place for place, name in enumerate(self._metrics)}
+            # What was counted and named meanwhile is not in the file.
+            with suppress(sqlite3.Error, RowFileError, ValueError):
+                self._begin()
             raise
-
-
-def _tail(db: sqlite3.Connection) -> list[RowBatch]:
-    """The rows that are in no chunk yet."""
-    batches, size_bytes = [], 0
-    for _, _, data in row_tables.blobs(db, "tail", 1):
-        batches.append(decoded(data))
-        size_bytes += batches[-1].values.nbytes
-        if size_bytes > _MAX_TAIL_BYTES:
-            raise RowFileError("its tail is longer than any recorder leaves it")
-    return batches

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import RowFileError
 from ..page.schema import Metric
 from . import row_tables
+from .row_batch import NO_ROWS, RowBatch
 from .row_blob import decoded
 from .row_tables import LOST_EVENTS
-from .rows import RowBatch
 
 
 class RowFileReader:
@@ -53,35 +53,60 @@ class RowFileReader:
         with row_tables.errors(self.path):
             return row_tables.num_rows(self._db)
 
-    def end(self) -> tuple[int, int]:
-        """How many rows there are, and the publish of the newest of its page, at one moment."""
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """What is read inside is the file as it was when the first of it was read."""
         with row_tables.errors(self.path):
             self._db.execute("BEGIN")
             try:
-                return row_tables.num_rows(self._db), row_tables.count(self._db, "last_publish")
+                yield
             finally:
                 self._db.execute("ROLLBACK")
+
+    def end(self) -> tuple[int, int]:
+        """How many rows there are, and the publish of the newest of its page, at one moment."""
+        with self.one_moment():
+            return row_tables.num_rows(self._db), self.last_publish()
+
+    def row_up_to(self, publish: int) -> int:
+        """The last row up to `publish`, of those that the newest process of the run counted."""
+        with row_tables.errors(self.path):
+            return row_tables.row_up_to(self._db, publish)
+
+    def rows(self, level: int, first_row: int, last_row: int) -> list[RowBatch]:
+        """The rows of one level from `first_row` to `last_row`, oldest first."""
+        with row_tables.errors(self.path):
+            return row_tables.read_rows(self._db, level, first_row, last_row)
+
+    def blobs(self, level: int, first_row: int, last_row: int) -> Iterator[tuple[int, bytes]]:
+        """Those rows as they are in the file: batches with the number of their first row."""
+        with row_tables.errors(self.path):
+            for first, _, data in row_tables.blobs(self._db, level, first_row, last_row):
+                yield first, data
+
+    def last_publish(self) -> int:
+        """The newest publish of the page that the rows were taken of last."""
+        return self.count("last_publish")
 
     def num_lost(self) -> int:
         """Rows that were overwritten in the page before anyone took them."""
         return self.count("num_lost")
 
     def batches(self, first_row: int = 1) -> Iterator[RowBatch]:
-        """All rows from `first_row` on, oldest first, some at a time, as they are at one moment."""
-        with row_tables.errors(self.path):
-            self._db.execute("BEGIN")
-            try:
-                next_row = first_row
-                for table in ("chunks", "tail"):
-                    for first, num_rows, data in row_tables.blobs(self._db, table, first_row):
-                        batch = decoded(data)
-                        # Whoever counts rows would look for those that are not there for ever.
-                        if len(batch) != num_rows or not first <= next_row < first + num_rows:
-                            raise RowFileError(f"{self.path}: row {next_row} is missing")
-                        yield batch.part(slice(next_row - first, None))
-                        next_row = first + num_rows
-            finally:
-                self._db.execute("ROLLBACK")
+        """All rows of level 0 from `first_row` on, oldest first, some at a time, as they are at one
+        moment.
+        """
+        with self.one_moment():
+            last_row = row_tables.num_rows(self._db)
+            while first_row <= last_row:
+                found = row_tables.blobs(self._db, 0, first_row, first_row)
+                first, num_rows, data = next(found, (0, 0, b""))
+                batch = decoded(data) if data else NO_ROWS
+                # Whoever counts rows would look for those that are not there for ever.
+                if len(batch) != num_rows or not first <= first_row < first + num_rows:
+                    raise RowFileError(f"{self.path}: row {first_row} is missing")
+                yield batch.part(slice(first_row - first, None))
+                first_row = first + num_rows
 
 
 def num_lost(path: Path) -> tuple[int, int]:

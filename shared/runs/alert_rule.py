@@ -1,4 +1,4 @@
-"""Alerts that people ask for: `loss/value > 1e3`, `episode/return < 100 after 1M`."""
+"""The user's alert rules: `loss/value > 1e3`, `episode/return < 100 after 1M`."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _EXAMPLE = "write it as loss/value > 1e3, or episode/return < 100 after 1M"
 
 @dataclass(frozen=True)
 class AlertRule:
-    """An alert is due where `metric` is beyond `limit`, once `after_env_steps` are done. `text` is
-    what its author wrote.
+    """An alert is due when `metric` exceeds `limit`, after `after_env_steps`. `text` is the rule as
+    its author wrote it.
     """
 
     text: str
@@ -41,18 +41,20 @@ class AlertRule:
     after_env_steps: float = 0.0
 
     def holds(self, value: float, env_steps: float) -> bool:
-        """Negative `env_steps` are none: a rule with `after` says nothing of runs without."""
+        """Whether the rule applies. Negative `env_steps` mean that the run has none: a rule with
+        `after` then never applies.
+        """
         is_time = not self.after_env_steps or env_steps >= self.after_env_steps
         return is_time and _COMPARISONS[self.how](value, self.limit)
 
     @property
     def is_upper(self) -> bool:
-        """Whether large values are those that are too much."""
+        """Whether the rule limits large values."""
         return self.how.startswith(">")
 
     def metric_of(self, names: Sequence[str]) -> str | None:
-        """The one of a run's metrics that the rule is about: that of its name or, of a name without
-        a group, the first that ends so: `return` is `episode/return`.
+        """The metric of the rule among the `names` of a run. A name without a group matches the
+        first metric with that ending: `return` means `episode/return`.
         """
         if self.metric in names:
             return self.metric
@@ -62,7 +64,7 @@ class AlertRule:
 
 
 def parse_rule(text: str) -> AlertRule:
-    """Raises ConfigError, which names the rule and what is wrong with it."""
+    """Parse a rule. Raises ConfigError, which names the rule and the mistake."""
     rule = f"alert rule '{one_line(text, 100)}'"
     if len(text) > MOST_CHARACTERS:
         raise ConfigError(f"{rule} has {len(text)} characters; {MOST_CHARACTERS} are allowed")
@@ -90,7 +92,7 @@ def parse_rule(text: str) -> AlertRule:
 
 
 def parse_rules(texts: Sequence[str]) -> tuple[tuple[AlertRule, ...], list[str]]:
-    """The valid rules among `texts`, each once, and one line for each invalid text."""
+    """The valid rules among `texts`, without duplicates, and a line about every invalid text."""
     rules: dict[str, AlertRule] = {}
     problems = []
     for text in texts[:MOST_RULES]:

@@ -1,4 +1,4 @@
-"""Which runs there are, newest first, and which one a name means."""
+"""Lists runs, newest first, and finds the run that a name means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import RunFolderError, RunNotFoundError, UsageError, nearest
 from ..page.page_file import page_folder, place_of_live_page
-from .owners import open_folder, this_user
+from .owners import opened_folder, this_user
 from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
 from .run_notes import MANIFEST_FILE
 
@@ -16,8 +16,8 @@ Warn = Callable[[str], None]
 
 
 def list_runs() -> list[Run]:
-    """All runs, newest first; also those that have a folder in memory alone, and those that live
-    though their folder was deleted.
+    """All runs, newest first; also runs with a folder in memory, and running ones whose folder was
+    deleted.
     """
     folders = [*folders_in(runs_folder()), *folders_in(memory_runs_folder())]
     folders = [folder for folder in folders if _is_run(folder)]
@@ -27,8 +27,8 @@ def list_runs() -> list[Run]:
 
 
 def _is_run(folder: Path) -> bool:
-    """False where it has neither a lock nor a run.toml: an empty folder, or anything else that
-    people keep beside their runs.
+    """Whether a folder is a run: it has a lock or a run.toml. Users may keep other folders beside
+    their runs.
     """
     for name in ("lock", MANIFEST_FILE):
         try:
@@ -42,26 +42,23 @@ def _is_run(folder: Path) -> bool:
 
 
 def own_runs() -> Iterator[Run]:
-    """The runs of this user, newest first. `list_runs` also has those of others, to look at, where
+    """The runs of this user, newest first. `list_runs` also has runs of other users, if
     $OPERANT_HOME is theirs.
     """
     return (run for run in list_runs() if run.is_own())
 
 
 def names_of_pages() -> list[str]:
-    """The names in the folder of this user's pages; empty where somebody else made it."""
+    """The names in the folder of this user's pages; empty if another user made the folder."""
     try:
-        fd = open_folder(page_folder(), this_user())
+        with opened_folder(page_folder(), this_user()) as fd:
+            return os.listdir(fd)
     except OSError:
         return []
-    try:
-        return os.listdir(fd)
-    finally:
-        os.close(fd)
 
 
 def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
-    """Where runs had their folders whose pages tell that they live."""
+    """The deleted folders of runs that are still running, by their pages."""
     home = os.path.abspath(runs_folder())
     for name in names_of_pages():
         run_id = name.removesuffix(".page")
@@ -73,7 +70,7 @@ def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
 
 def find_run(wanted: str, warn: Warn | None = None) -> Run:
     """The run that `wanted` names, see `run_called`. Raises RunFolderError for a run of a version
-    whose files this one does not read.
+    whose files this one cannot read.
     """
     run = run_called(wanted, warn)
     if made_by := run.made_by():
@@ -82,11 +79,11 @@ def find_run(wanted: str, warn: Warn | None = None) -> Run:
 
 
 def run_called(wanted: str, warn: Warn | None = None) -> Run:
-    """The run, of any version, that `wanted` names: an id, a name that people gave a run, then or
-    later, or a part of either that no other run has. With `warn`, which gets a line about it, the
-    newest of several runs of one name.
+    """The run, of any version, that `wanted` names: by its id, its name, or a part of either that
+    no other run has. With `warn`, which gets a line about it, the newest of several runs of one
+    name.
 
-    Raises RunNotFoundError, which names those that come near.
+    Raises RunNotFoundError, which names similar ones.
     """
     runs = list_runs()
     if not runs:
@@ -99,7 +96,7 @@ def run_called(wanted: str, warn: Warn | None = None) -> Run:
             [run for run in runs if names[run] == wanted]
             or [run for run in runs if name_in(run.id) == wanted]
             or [run for run in runs if wanted in run.id or wanted in names[run]]
-            # A captured script's run gets its name after its id.
+            # The run of a captured script gets its name later than its id.
             or [run for run in runs if run.manifest().get("name") == wanted]
         )
     if len(matches) == 1:
@@ -122,8 +119,8 @@ def run_called(wanted: str, warn: Warn | None = None) -> Run:
 
 
 def check_is_free(name: str, but_for: str = "") -> None:
-    """Raises UsageError if a run, but for the one with the id `but_for`, has `name` for its id or
-    its name.
+    """Raises UsageError if another run than the one with the id `but_for` has the id or name
+    `name`.
     """
     for run in list_runs():
         if run.id != but_for and name in (run.id, run.notes().name):
@@ -131,8 +128,8 @@ def check_is_free(name: str, but_for: str = "") -> None:
 
 
 def latest_run() -> Run:
-    """The run of this user that was started last, of those that this version reads. Raises
-    RunFolderError if it reads none of them, RunNotFoundError if there are none.
+    """The newest run of this user that this version can read. Raises RunFolderError if it can read
+    none of them, RunNotFoundError if there are none.
     """
     unread = ""
     for run in own_runs():
@@ -158,7 +155,7 @@ def no_runs_text() -> str:
 
 
 def _made(folder: Path) -> tuple[str, int]:
-    """Sort key: the second in the id, then the moment the lock was made."""
+    """Sort key: the second in the id, then the time at which the lock was created."""
     try:
         made_ns = (folder / "lock").lstat().st_mtime_ns
     except OSError:

@@ -1,5 +1,5 @@
-"""What processes left behind that were killed together with their recorder: pages in memory, and
-runs of which not all is in their folder.
+"""Finds runs that were killed together with their recorder: their pages are still in memory, and
+their folders are incomplete.
 """
 
 from __future__ import annotations
@@ -19,33 +19,27 @@ from .owners import is_own_folder
 from .run_folder import Run, runs_folder
 from .status import holder_of
 
-# A page that is being made has no lock for its first moment.
+# A page that is being created has no lock at first.
 MADE_WITHIN_S = 60.0
 
 
 def runs_left_behind() -> list[Run]:
-    """Runs whose processes and recorder are gone, and of which not all is in their folder yet.
+    """Runs whose processes and recorder have ended, and whose folders are incomplete.
 
-    Pages of this user that belong to no run any more are deleted: those whose run's folder is gone,
-    and those that were never whole.
+    Deletes pages of this user without a run: the run's folder was deleted, or the page was never
+    completed.
     """
-    found = {run: None for run in own_runs() if run.recording_path.exists()}
+    runs = {run: None for run in own_runs() if run.recording_path.exists()}
     for path in _pages_left_behind():
         if run := _run_of(path):
-            found[run] = None
-    # Anything else may be a folder that is no run, or of another version: it stays as it is.
-    readable = [run for run in found if run.names_itself() and not run.made_by()]
-    return [run for run in readable if not _is_at_work(run)]
-
-
-def _is_at_work(run: Run) -> bool:
-    """Whether a process or the recorder of `run` lives."""
-    is_recorded = lock_holder(run.lock_path, RECORDER) is not None
-    return is_recorded or holder_of(run) is not None
+            runs[run] = None
+    # Other folders may not be runs, or of another version: they stay unchanged.
+    readable = [run for run in runs if run.names_itself() and not run.made_by()]
+    return [run for run in readable if not (lock_holder(run.lock_path, RECORDER) or holder_of(run))]
 
 
 def _pages_left_behind() -> Iterator[Path]:
-    """Whole pages of this user whose writers are gone."""
+    """Complete pages of this user whose writers have ended."""
     for name in names_of_pages():
         with suppress(OSError):
             path = page_folder() / name
@@ -60,8 +54,8 @@ def _pages_left_behind() -> Iterator[Path]:
 
 
 def _run_of(page: Path) -> Run | None:
-    """The run of a page; the page of a deleted run is deleted. None if there is no run, or if that
-    is unknown, for example because its folder is on a disk that is not mounted now.
+    """The run of a page. None if the run was deleted, in which case the page is deleted too, or if
+    that is unknown, for example because its folder is on a disk that is not mounted.
     """
     run = Run(runs_folder() / page.name.removesuffix(".page"))
     if is_own_folder(run.folder):
@@ -77,7 +71,7 @@ def _run_of(page: Path) -> Run | None:
 
 
 def _place_of(page: Path) -> FolderPlace | None:
-    from ..page.reader import MetricsReader  # and numpy, which most commands need not wait for
+    from ..page.reader import MetricsReader  # it imports numpy, which most commands do not need
 
     try:
         reader = MetricsReader.attach(page)

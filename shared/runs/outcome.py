@@ -1,4 +1,4 @@
-"""How a run ended, as its process says, or as the recorder learns from the kernel."""
+"""The outcome of a run, written by its process or by the recorder."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..page.layout import (
 from ..text.harmless import harmless
 
 State = Literal["finished", "stopped", "failed", "ended"]
-# By their number in the page, from 1.
+# Numbered from 1 in the page.
 STATES: tuple[State, ...] = ("finished", "stopped", "failed", "ended")
 CODE_UNKNOWN = "its exit code is not known"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The state of a run that is over, the exit code of its process, and why. A state of "ended"
-    means that the exit code is not known. `is_provisional` means that the process wrote this
-    shortly before it exited, so its exit status may correct it.
+    """The state of a run that has ended, the exit code of its process, and the reason. The state
+    "ended" means that the exit code is not known. `is_provisional` means that the process wrote
+    this shortly before it exited, so its exit status may correct it.
     """
 
     state: State
@@ -45,7 +45,7 @@ class Outcome:
 
     @classmethod
     def decode(cls, record: bytes) -> Outcome | None:
-        """Read the section; None when nothing whole was written."""
+        """Decode the section; None if no complete outcome was written."""
         record = record[:OUTCOME_BYTES]
         crc, state, exit_code, size, wall_ns = OUTCOME.unpack_from(record)
         if not 1 <= state <= len(STATES) or crc != zlib.crc32(record[4:]):

@@ -1,8 +1,7 @@
-"""Which folders and files are trusted, and how they are opened. Every folder of runs or pages is
-opened here, whether it is read, listed, written or cleaned.
+"""Opens folders of runs and pages, after checking that they can be trusted.
 
 The user names the roots: $OPERANT_HOME and $OPERANT_PAGES, or their defaults. Links on the way to a
-root are followed. Below a root no link is followed: each part of a path is opened from the
+root are followed. Below a root no link is followed: every part of a path is opened from the
 descriptor of the folder above it.
 """
 
@@ -21,7 +20,7 @@ from ..errors import PageError
 Owners = frozenset[int]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_WRITE_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+WRITE_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 ALL_OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -38,32 +37,33 @@ class RefusedError(PermissionError):
 
 
 def this_user() -> Owners:
-    """Who may own what is written, deleted or meant by `latest`."""
+    """The owner of runs that may be written or deleted, or meant by `latest`."""
     return frozenset((os.getuid(),))
 
 
 def own() -> Owners:
-    """Whose pages and settings are read: this user's, and root's, who can do everything anyway."""
+    """The owners whose pages and settings are read: this user, and root, who can do everything."""
     return this_user() | {0}
 
 
 def owners_of(folder: Path) -> Owners:
-    """Who may have written the pages of the run in `folder`."""
+    """The users who may have written the pages of the run in `folder`."""
     try:
         return own() | {folder.lstat().st_uid}
     except OSError:
         return own()
 
 
-def open_folder(
+@contextlib.contextmanager
+def opened_folder(
     folder: Path,
     owners: Owners | None = None,
     *,
     at: int | None = None,
     follow: bool = False,
     check_mode: bool = True,
-) -> int:
-    """A descriptor of `folder`; of the folder of that name in the descriptor `at`, if given.
+) -> Iterator[int]:
+    """Open `folder`, or the folder of that name in the descriptor `at`; gives its descriptor.
 
     Raises RefusedError if it is a link (unless `follow`), if none of `owners` owns it (None: anyone
     may), or if users other than its owner can write to it. Raises OSError if it cannot be opened.
@@ -79,12 +79,11 @@ def open_folder(
         status = os.fstat(fd)
         if owners is not None and status.st_uid not in owners:
             raise RefusedError(folder, f"belongs to another user, {user_name(status.st_uid)}")
-        if check_mode and status.st_mode & _WRITE_OF_OTHERS:
+        if check_mode and status.st_mode & WRITE_OF_OTHERS:
             raise RefusedError(folder, f"can be written by other users: `chmod go-w {folder}`")
-    except BaseException:
+        yield fd
+    finally:
         os.close(fd)
-        raise
-    return fd
 
 
 def _is_link(path: Path | str, at: int | None) -> bool:
@@ -94,39 +93,20 @@ def _is_link(path: Path | str, at: int | None) -> bool:
         return False
 
 
-def open_below(root: Path, folder: Path, owners: Owners | None, *, check_mode: bool = True) -> int:
-    """A descriptor of `folder`, which is in `root`, a folder that the user named.
-
-    `folder` may be a link only where this user must have made it: in a root of this user that
-    nobody else can write to. Raises as `open_folder`.
-    """
-    above = open_folder(root, follow=True, check_mode=False)
-    try:
-        status = os.fstat(above)
-        is_private = status.st_uid == os.getuid() and not status.st_mode & _WRITE_OF_OTHERS
-        return open_folder(folder, owners, at=above, follow=is_private, check_mode=check_mode)
-    finally:
-        os.close(above)
-
-
 @contextlib.contextmanager
 def opened_parent(path: Path, beneath: Path) -> Iterator[int]:
-    """The descriptor of the folder of `path`, reached from `beneath`, which is above it, without
-    following a link. Raises OSError.
+    """Open the folder of `path` without following a link below `beneath`, which is above it; gives
+    its descriptor. Raises OSError.
     """
-    fd = open_folder(beneath, check_mode=False)
-    try:
+    with contextlib.ExitStack() as opened:
+        fd = opened.enter_context(opened_folder(beneath, check_mode=False))
         for folder in reversed(path.relative_to(beneath).parents[:-1]):
-            below = open_folder(beneath / folder, at=fd, check_mode=False)
-            os.close(fd)
-            fd = below
+            fd = opened.enter_context(opened_folder(beneath / folder, at=fd, check_mode=False))
         yield fd
-    finally:
-        os.close(fd)
 
 
 def is_own(path: Path) -> bool:
-    """Whether this user owns what is at `path`, and it is no link."""
+    """Whether this user owns the file at `path`, and it is not a link."""
     try:
         status = path.lstat()
     except OSError:
@@ -137,19 +117,19 @@ def is_own(path: Path) -> bool:
 def is_own_folder(folder: Path) -> bool:
     """Whether `folder` is a real folder of this user that nobody else can write to."""
     try:
-        os.close(open_folder(folder, this_user()))
+        with opened_folder(folder, this_user()):
+            return True
     except OSError:
         return False
-    return True
 
 
 def make_private_folder(
-    folder: Path, forbidden: int = _WRITE_OF_OTHERS, *, parents: bool = True
+    folder: Path, forbidden: int = WRITE_OF_OTHERS, *, parents: bool = True
 ) -> None:
-    """Make `folder` for this user alone, whatever the umask. One that is there loses the rights of
-    others in `forbidden`. Without `parents`, the folder that it is in has to be there: that of a
-    run that was deleted does not come back. Raises RefusedError if it is a link or another user's,
-    and OSError.
+    """Create `folder` for this user alone, whatever the umask. An existing one loses the rights of
+    others in `forbidden`. Without `parents`, the folder above must exist: the folder of a deleted
+    run does not come back. Raises RefusedError if `folder` is a link or another user's, and
+    OSError.
     """
     if parents:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -158,39 +138,36 @@ def make_private_folder(
         folder.chmod(0o700)
     except FileExistsError:
         pass
-    fd = open_folder(folder, this_user(), check_mode=False)
-    try:
+    with opened_folder(folder, this_user(), check_mode=False) as fd:
         forbid(fd, folder, forbidden)
-    finally:
-        os.close(fd)
 
 
 def forbid(fd: int, folder: Path, forbidden: int) -> None:
-    """Take the rights in `forbidden` away from an open folder of this user. Raises RefusedError if
-    others can write to it all the same, as some file systems have no modes, or if it is sticky, as
-    /tmp is: all users need their rights there.
+    """Remove the rights in `forbidden` from an open folder of this user. Raises RefusedError if
+    others can still write to it, because the file system has no modes, or if it is sticky, as /tmp
+    is: all users need their rights there.
     """
     mode = stat.S_IMODE(os.fstat(fd).st_mode)
     if mode & stat.S_ISVTX and mode & forbidden:
         raise RefusedError(folder, "is shared by all users (sticky): name a folder inside it")
     if mode & forbidden:
         os.fchmod(fd, mode & ~forbidden)
-    if os.fstat(fd).st_mode & forbidden & _WRITE_OF_OTHERS:
+    if os.fstat(fd).st_mode & forbidden & WRITE_OF_OTHERS:
         raise RefusedError(folder, "can be written by other users, and its mode cannot be changed")
 
 
 def check_file(fd: int, owners: Owners) -> None:
-    """Raises PageError where someone else wrote, or may write, the open file."""
+    """Raises PageError if another user wrote, or may write, the open file."""
     status = os.fstat(fd)
     if status.st_uid not in owners:
         raise PageError(f"it belongs to another user, {user_name(status.st_uid)}")
-    has_name = status.st_nlink > 0  # one that only /proc leads to is nobody else's
-    if has_name and status.st_mode & _WRITE_OF_OTHERS:
+    has_name = status.st_nlink > 0  # no other user reaches a file without a name
+    if has_name and status.st_mode & WRITE_OF_OTHERS:
         raise PageError("it can be written by other users")
 
 
 def user_name(uid: int) -> str:
-    """`mallory (1001)`; the number alone where it has no name here."""
+    """`mallory (1001)`; the number alone if it has no name on this machine."""
     try:
         return f"{pwd.getpwuid(uid).pw_name} ({uid})"
     except KeyError:

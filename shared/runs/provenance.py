@@ -1,4 +1,4 @@
-"""What tells later how a run came to be."""
+"""Records how a run was started: command line, commit, changes, versions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .run_folder import DIFF_FILE, PACKAGES_FILE
 
 GIT_WAIT_S = 2.0  # for the commit, and for its changes: a network disk may make git slow
 MAX_DIFF_BYTES, MAX_UNTRACKED_BYTES = 100_000, 2_000
-NOTHING_SAID = "git failed"  # as where there is nothing to find
-CODE = ("commands", "shared", "trainer")  # what a rank runs
+NO_MESSAGE = "git failed"  # without a message, for example if a key is not in its settings
+CODE = ("commands", "shared", "trainer")  # the code that ranks run
 
 
 def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
-    """When, where, by which command line, of which commit and versions; of `versions_of`, names of
-    distributions, those that are installed.
+    """The time, folder, command line, commit and versions of this process, for run.toml.
+    `versions_of` are names of distributions; those that are not installed are left out.
     """
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -44,9 +44,7 @@ def provenance(versions_of: Iterable[str]) -> dict[str, Any]:
 
 
 def code_digest() -> str:
-    """A short word for operant's own source files, all but those that only show: two checkouts of
-    one version may differ.
-    """
+    """A short hash of the source files that train: two checkouts of one version may differ."""
     root = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for path in sorted(path for side in CODE for path in root.glob(f"{side}/**/*.py")):
@@ -70,7 +68,7 @@ def _working_folder() -> str | None:
 
 
 class _Answer(NamedTuple):
-    """What git printed, and the first line of its error."""
+    """The output of git, and the first line of its error."""
 
     text: str
     error: str = ""
@@ -78,9 +76,8 @@ class _Answer(NamedTuple):
 
 
 def what_ran() -> dict[str, bytes]:
-    """The files of a run that say which code it runs, by their names: the difference of the working
-    tree from its commit, without secrets, and all installed packages. Waits `GIT_WAIT_S` for git at
-    most.
+    """Two files, by name: the changes of the working tree since its commit, without secrets, and
+    all installed packages. Waits for git `GIT_WAIT_S` at most.
     """
     files = {PACKAGES_FILE: "".join(f"{line}\n" for line in _packages())}
     if (diff := _diff()) is not None:
@@ -89,7 +86,7 @@ def what_ran() -> dict[str, bytes]:
 
 
 def _diff() -> str | None:
-    """A diff that `git apply` takes, behind lines of comments; None outside a repository."""
+    """A diff for `git apply`, with comments in front; None outside a repository."""
     until_s = time.monotonic() + GIT_WAIT_S
     commit = _git_commit(until_s)
     if "not a git repository" in commit.error:
@@ -98,11 +95,11 @@ def _diff() -> str | None:
     programs = _git("config", "--show-scope", "--get-regexp", r"^filter\.", until_s=until_s)
     if re.search(r"^(local|worktree)\t", programs.text, re.MULTILINE):
         changes = _Answer("", "the configuration of this repository names filters, programs to run")
-    elif programs.error not in ("", NOTHING_SAID):  # an old git cannot say whose they are
+    elif programs.error not in ("", NO_MESSAGE):  # an old git cannot say whose they are
         changes = programs
     elif not commit.error:
-        # Whatever the user's settings are, and without the programs that they name. A submodule has
-        # a configuration of its own, so its files are not looked at.
+        # Independent of the user's settings, and without the programs that they name. A submodule
+        # has its own configuration, so its files are not read.
         changes = _git(
             *("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/"),
             *("--dst-prefix=b/", "--ignore-submodules=dirty", "HEAD", "--"),
@@ -125,16 +122,16 @@ def _diff() -> str | None:
 
 
 def _git_commit(until_s: float) -> _Answer:
-    """The commit that is checked out in the working folder."""
+    """The commit of the working folder."""
     answer = _git("rev-parse", "HEAD", until_s=until_s)
     return answer._replace(text=answer.text.strip())
 
 
 def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _Answer:
-    """The whole lines among the first `max_bytes` of git's answer."""
+    """Run git. Returns the complete lines of the first `max_bytes` of its output."""
     settings = ("core.fsmonitor=false", "core.quotePath=false", "diff.relative=false")
     command = ["git", *(part for setting in settings for part in ("-c", setting)), *arguments]
-    # English errors, no lock that another git would wait for, and nothing fetched, which runs
+    # English errors, no lock that another git would wait for, and no fetching, which would run
     # programs that the repository names.
     env = {
         **os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1",
@@ -168,7 +165,7 @@ def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _A
                 return _Answer(lines.decode("utf-8", "replace"), is_cut=True)
             if process.wait(max(0.0, until_s - time.monotonic())):
                 first = process.stderr.read(1000).decode("utf-8", "replace").partition("\n")[0]
-                return _Answer("", one_line(first.removeprefix("fatal: ")) or NOTHING_SAID)
+                return _Answer("", one_line(first.removeprefix("fatal: ")) or NO_MESSAGE)
             return _Answer(data.decode("utf-8", "replace"))
     except subprocess.TimeoutExpired:
         return _Answer("", f"git takes longer than {GIT_WAIT_S:g} s")
@@ -179,13 +176,13 @@ def _git(*arguments: str, until_s: float, max_bytes: int = MAX_DIFF_BYTES) -> _A
 
 
 def _packages() -> list[str]:
-    """`name==version` of all that can be imported. Their folders are named so, which is much faster
-    to read than the metadata in them.
+    """`name==version` of all installed packages, by the names of their folders, which is much
+    faster than reading their metadata.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for folder in filter(None, sys.path):
         with contextlib.suppress(OSError):
             for path in Path(folder).glob("*.dist-info"):
                 name, _, version = path.stem.rpartition("-")
-                found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
-    return [f"{name}=={found[name]}" for name in sorted(found) if name]
+                versions.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
+    return [f"{name}=={versions[name]}" for name in sorted(versions) if name]

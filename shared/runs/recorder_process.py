@@ -1,39 +1,47 @@
-"""The recorder of a run, as the process that starts it sees it: its settings, and its start."""
+"""The settings of a run's recorder, and starting it as a process of its own."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..install_command import install_command
+from ..processes.host import process_start
+from ..processes.lock import RECORDER, lock_holder
 from ..processes.python_program import python_program
+from .small_file import open_to_append
 
 if TYPE_CHECKING:
     from .run_folder import Run
 
 SWITCH = "OPERANT_RECORDER"  # "off" in the environment: no process starts a recorder
 
-# Where rows go beside the files, and the package that each needs; its extra has the sink's name.
+# The sinks that can also receive rows, and their packages; the extra has the sink's name.
 SINK_PACKAGES = {
     "tensorboard": "tensorboard",
     "prometheus": "prometheus_client",
     "wandb": "wandb",
 }
 START_PATIENCE_S = 10.0
+WAIT = "OPERANT_RECORDER_WAIT_S"  # in the environment: replaces `wait_s` of the settings
+MAX_WAIT_S = 60.0
+CHECK_EVERY_S = 0.005
 
-# The shell ends at once: the recorder is nobody's child, and no caller who waits for its own
-# children ever meets it. It says the recorder's number.
+# The shell prints the recorder's pid and ends at once: the recorder is no child of this process, so
+# a caller that waits for its own children does not wait for it.
 _START = '"$@" >&2 & echo $!'
 
 
 @dataclass(frozen=True)
 class RecorderSettings:
-    """`to` names sinks. `wait_s` is how long a run that ends waits for its recorder's last word.
-    `alerts` are rules as their author wrote them.
+    """`to` names sinks. `wait_s` is how long a run that ends waits for its recorder to finish.
+    `alerts` are rules as text.
     """
 
     to: tuple[str, ...] = ()
@@ -44,9 +52,9 @@ class RecorderSettings:
 
     @classmethod
     def of_run(cls, run: Run) -> RecorderSettings:
-        """Those of the run's own configuration, defaults for the rest.
+        """The settings in the run's configuration, defaults for the others.
 
-        A configuration is anything where operant did not train: only what fits is taken.
+        A loop of another program may have any configuration: only valid values are used.
         """
         config = run.manifest().get("config")
         table = config.get("recorder") if isinstance(config, Mapping) else None
@@ -62,16 +70,8 @@ class RecorderSettings:
                 known[name] = value
         return cls(**known)
 
-    def arguments(self) -> list[str]:
-        """As options of `operant record`, which reads rules in the run's configuration alone."""
-        arguments = [
-            f"--prometheus-port={self.prometheus_port}",
-            f"--prometheus-address={self.prometheus_address}",
-        ]
-        return arguments + [f"--to={sink}" for sink in self.to]
 
-
-# What `operant record` takes; of what it would refuse, the default is as good.
+# The values that `operant record` accepts.
 _IS_POSSIBLE: dict[str, Callable[[Any], bool]] = {
     "to": lambda value: True,
     "wait_s": lambda value: 0.0 <= value <= 60.0,
@@ -80,15 +80,57 @@ _IS_POSSIBLE: dict[str, Callable[[Any], bool]] = {
 
 
 def lacking(sink: str) -> str | None:
-    """Why `sink` cannot be used here, in one line; None when its package is installed."""
+    """One line if the package of `sink` is not installed, else None."""
     if importlib.util.find_spec(SINK_PACKAGES[sink]):
         return None
     return f"{sink} is not installed here; `{install_command(sink)}` brings it"
 
 
+class RecorderProcess:
+    """The recorder of a run. A file in the run's folder says that not all of the run is there yet.
+
+    `pid` is 0 where this process has started none: another one may record the run.
+    """
+
+    def __init__(
+        self, run: Run, settings: RecorderSettings | None, warn: Callable[[str], None]
+    ) -> None:
+        """Start the recorder, unless `settings` is None."""
+        self._run = run
+        self._wait_s = settings.wait_s if settings else RecorderSettings.wait_s
+        self.pid = 0
+        if settings:
+            with suppress(OSError):  # a full disk
+                os.close(open_to_append(run.recording_path))
+            self.pid = start_recorder(run, settings, warn)
+            if not self.pid:
+                with suppress(OSError):
+                    run.recording_path.unlink(missing_ok=True)
+        self._start = process_start(self.pid) if self.pid else 0
+
+    def wait(self) -> None:
+        """Return once all of the run is in its folder, after `wait_s` at most, and at once where
+        nothing writes it. Ctrl-C ends the waiting and nothing else.
+        """
+        wait_s = self._wait_s
+        with suppress(ValueError):
+            wait_s = min(max(0.0, float(os.environ.get(WAIT, ""))), MAX_WAIT_S)
+        deadline = time.monotonic() + wait_s
+        with suppress(KeyboardInterrupt):
+            while self._is_writing() and time.monotonic() < deadline:
+                time.sleep(CHECK_EVERY_S)
+
+    def _is_writing(self) -> bool:
+        run = self._run
+        if not run.recording_path.exists() or lock_holder(run.lock_path):  # it is resumed
+            return False
+        is_alive = self.pid and process_start(self.pid) == self._start
+        return bool(is_alive or lock_holder(run.lock_path, RECORDER))
+
+
 def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], None]) -> int:
-    """Start the recorder of `run` in a session of its own; returns its process. Warn when that
-    fails, and go on; 0 then, and where none is wanted.
+    """Start the recorder of `run` in a session of its own; returns its pid. Returns 0, with a
+    warning, when that fails, and 0 where the environment switches recorders off.
     """
     # Not for those who only want to know the names of sinks, as --help does.
     import subprocess
@@ -105,10 +147,13 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
         )
         return 0
     recorder = [python, "-P", "-m", "operant", "record", run.id, "--beside"]
-    log = _log(run, subprocess.DEVNULL)
+    try:
+        log = open_to_append(run.recorder_log_path)
+    except OSError:
+        log = subprocess.DEVNULL
     try:
         started = subprocess.run(
-            ["/bin/sh", "-c", _START, "sh", *recorder, *settings.arguments()],
+            ["/bin/sh", "-c", _START, "sh", *recorder],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -125,13 +170,3 @@ def start_recorder(run: Run, settings: RecorderSettings, warn: Callable[[str], N
     finally:
         if log >= 0:
             os.close(log)
-
-
-def _log(run: Run, nowhere: int) -> int:
-    """Where the recorder complains; `nowhere` if the folder takes no file."""
-    from .small_file import open_to_append
-
-    try:
-        return open_to_append(run.recorder_log_path)
-    except OSError:
-        return nowhere

@@ -1,4 +1,4 @@
-"""Deleting runs that have ended: their folders, and what is left of them in memory.
+"""Deletes runs that have ended: their folders, and their pages in memory.
 
 A folder is deleted only if it is this user's, lies in a trusted folder of runs and has a run.toml
 that names its own id. No link is followed: a run's folder may have been copied from anywhere, and
@@ -22,13 +22,13 @@ from ..page.layout import HEADER_BYTES
 from ..page.page_file import building_name, is_left_behind
 from ..page.page_place import page_path, page_place
 from ..processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
-from .owners import is_own_folder, open_folder, this_user
-from .run_folder import Run, memory_runs_folder, open_home, runs_folder
+from .owners import is_own_folder, opened_folder, this_user
+from .run_folder import Run, memory_runs_folder, opened_home, runs_folder
 from .run_notes import MANIFEST_FILE
 from .small_file import open_regular
 from .status import holder_of
 
-# What a run needs to be listed, evaluated, exported and resumed.
+# The files that a run needs to be listed, evaluated, exported and resumed.
 KEPT_WITH_CHECKPOINTS = (
     "run.toml", "notes.toml", "lock", "checkpoints", "page", "place.json", "events.log",
 )  # fmt: skip
@@ -37,7 +37,7 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 
 def check_can_be_removed(run: Run) -> None:
-    """Raises UsageError, one line, where `run` must stay."""
+    """Raises UsageError if `run` must not be deleted."""
     homes = {os.path.abspath(home) for home in (runs_folder(), memory_runs_folder())}
     if os.path.abspath(run.folder.parent) not in homes or run.folder.name == "..":
         raise UsageError(f"{run.folder} is not among the runs of {runs_folder()}")
@@ -46,18 +46,11 @@ def check_can_be_removed(run: Run) -> None:
     if lock_holder(run.lock_path, RECORDER):
         raise UsageError(f"{run.id} is still being recorded; remove it later")
     try:
-        status = run.folder.lstat()
-    except OSError as error:
-        raise UsageError(f"{run.folder}: {error.strerror}") from None
-    if stat.S_ISLNK(status.st_mode):
-        there = os.path.realpath(run.folder)
-        raise UsageError(f"{run.id} is a link to {there}, which is not followed: remove it there")
-    try:
-        home = open_home(run.folder.parent, this_user())
-        try:
-            os.close(open_folder(run.folder, this_user(), at=home))
-        finally:
-            os.close(home)
+        with (
+            opened_home(run.folder.parent, this_user()) as home,
+            opened_folder(run.folder, this_user(), at=home),
+        ):
+            pass
     except OSError as error:
         raise UsageError(f"{run.id} stays: {error.filename} {error.strerror}") from None
     if not run.names_itself():
@@ -70,7 +63,7 @@ def check_can_be_removed(run: Run) -> None:
 
 
 def size_bytes(run: Run, keep_checkpoints: bool = False) -> int:
-    """What the disk has back once `run` is removed."""
+    """The bytes on disk that are freed when `run` is removed."""
     kept = {run.folder / name for name in _kept(run)} if keep_checkpoints else set()
     return sum(
         512 * status.st_blocks
@@ -80,10 +73,10 @@ def size_bytes(run: Run, keep_checkpoints: bool = False) -> int:
 
 
 def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
-    """Delete what there is of `run`; with `keep_checkpoints` all but what going on from them needs.
+    """Delete `run`; with `keep_checkpoints`, all files but those needed to continue from them.
 
-    Nobody can begin to resume or record it meanwhile. Raises UsageError as `check_can_be_removed`,
-    RunFolderError where not all of it could be removed.
+    Locks the run, so that it cannot be resumed or recorded meanwhile. Raises UsageError as
+    `check_can_be_removed`, RunFolderError if it could not be deleted completely.
     """
     check_can_be_removed(run)
     with contextlib.ExitStack() as locks:
@@ -91,7 +84,8 @@ def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
             locks.enter_context(_held(run, byte))
         try:
             if keep_checkpoints:
-                _thin_out(run)
+                with opened_folder(run.folder, this_user()) as folder:
+                    _empty(folder, _kept(run))
             else:
                 _remove_pages(run)
                 _remove_folder(run.folder)
@@ -103,21 +97,17 @@ def remove_run(run: Run, keep_checkpoints: bool = False) -> None:
 
 
 def remove_leftovers() -> None:
-    """What an interrupted removal left, where no list shows it. Raises nothing."""
+    """Delete the hidden folders of interrupted removals. Raises nothing."""
     for parent in (runs_folder(), memory_runs_folder()):
-        with contextlib.suppress(OSError):
-            home = open_home(parent, this_user())
-            try:
-                for name in os.listdir(home):
-                    if left := re.fullmatch(rf"\.(.+)\.[0-9a-f]{{8}}{_BEING_REMOVED}", name):
-                        with contextlib.suppress(OSError):
-                            _remove_leftover(parent / name, left[1], home)
-            finally:
-                os.close(home)
+        with contextlib.suppress(OSError), opened_home(parent, this_user()) as home:
+            for name in os.listdir(home):
+                if left := re.fullmatch(rf"\.(.+)\.[0-9a-f]{{8}}{_BEING_REMOVED}", name):
+                    with contextlib.suppress(OSError):
+                        _remove_leftover(parent / name, left[1], home)
 
 
 def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
-    """Its run.toml is the last file to go."""
+    """Delete a hidden folder if it is the run's or empty: run.toml is deleted last."""
     is_empty = not os.listdir(folder)
     if (Run(folder).manifest().get("id") == run_id or is_empty) and not _mounted_in(folder):
         _remove_tree(folder, home)
@@ -125,13 +115,13 @@ def _remove_leftover(folder: Path, run_id: str, home: int) -> None:
 
 @contextlib.contextmanager
 def _held(run: Run, byte: int) -> Iterator[None]:
-    """The lock of a byte, where the run has one that can be taken."""
+    """Hold the lock of a byte, if the run has a lock file that can be locked."""
     lock = None
-    if stat.S_ISREG(_mode(run.lock_path)):
+    if run.lock_path.is_file() and not run.lock_path.is_symlink():
         try:
             lock = RunLock(run.lock_path, byte)
         except RunFolderError:
-            if lock_holder(run.lock_path, byte):  # since it was asked a moment ago
+            if lock_holder(run.lock_path, byte):  # a process has just taken it
                 raise
     try:
         yield
@@ -141,26 +131,20 @@ def _held(run: Run, byte: int) -> Iterator[None]:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Under another name first, in one step: no list ever shows half a run."""
-    home = open_home(folder.parent, this_user())
-    try:
+    """Rename the folder first, in one step, so that no list ever shows half a run."""
+    with opened_home(folder.parent, this_user()) as home:
         name = f".{folder.name}.{secrets.token_hex(4)}{_BEING_REMOVED}"
         os.rename(folder.name, name, src_dir_fd=home, dst_dir_fd=home)
         _remove_tree(folder.with_name(name), home)
-    finally:
-        os.close(home)
 
 
 def _remove_tree(folder: Path, home: int) -> None:
-    """Delete `folder` and all in it, by the descriptor of the folder it lies in: its run.toml last,
-    which says to a later removal that this one may go on.
+    """Delete `folder`, which is in the open folder `home`. Its run.toml is deleted last, so that an
+    interrupted removal can be continued.
     """
-    fd = open_folder(folder, this_user(), at=home)
-    try:
+    with opened_folder(folder, this_user(), at=home) as fd:
         _empty(fd, {MANIFEST_FILE})
         _empty(fd, set())
-    finally:
-        os.close(fd)
     os.rmdir(folder.name, dir_fd=home)
 
 
@@ -173,20 +157,12 @@ def _empty(folder: int, kept: Collection[str]) -> None:
             os.unlink(name, dir_fd=folder)
 
 
-def _thin_out(run: Run) -> None:
-    folder = open_folder(run.folder, this_user())
-    try:
-        _empty(folder, _kept(run))
-    finally:
-        os.close(folder)
-
-
 def _kept(run: Run) -> list[str]:
     return [name for name in os.listdir(run.folder) if name in KEPT_WITH_CHECKPOINTS]
 
 
 def _remove_pages(run: Run) -> None:
-    """Those in memory whose writers are gone, and what was left of making one."""
+    """Delete the pages in memory whose writers have ended, also incomplete ones."""
     announced = page_place(run).get("page")
     for path in {page_path(run), *([Path(announced)] if announced else [])}:
         for page in (path, building_name(path)):
@@ -195,8 +171,8 @@ def _remove_pages(run: Run) -> None:
 
 
 def _is_page_of(run: Run, page: Path) -> bool:
-    """Whether nobody writes it, and it is this run's: not that of one whose folder was copied here,
-    nor another user's.
+    """Whether a page belongs to this run and has no writer. It may also be another user's, or that
+    of a run whose folder was copied here.
     """
     try:
         status = page.lstat()
@@ -209,7 +185,7 @@ def _is_page_of(run: Run, page: Path) -> bool:
     try:
         place = Header.decode(os.pread(fd, HEADER_BYTES, 0), status.st_size).place
     except (OSError, PageError):
-        place = None  # of another layout, or damaged: its name says whose it is
+        place = None  # another layout, or damaged: the name decides
     finally:
         os.close(fd)
     is_ours = place is None or place.path == Path(os.path.abspath(run.folder))
@@ -217,9 +193,7 @@ def _is_page_of(run: Run, page: Path) -> bool:
 
 
 def _tree(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """All within `folder` and itself, as links where they are; what cannot be looked at is left
-    out.
-    """
+    """`folder` and all files in it, without following links; unreadable ones are left out."""
     with contextlib.suppress(OSError):
         yield folder, folder.lstat()
     for parent, folders, files in os.walk(folder, followlinks=False):
@@ -230,7 +204,7 @@ def _tree(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _mounted_in(folder: Path) -> str:
-    """A place in `folder` where something else is mounted; empty where there is none.
+    """A mount point in `folder`; empty if there is none.
 
     A bind mount of the same file system has the same device number: only the kernel's list of
     mounts shows it. Systems without that list have no bind mounts.
@@ -245,13 +219,6 @@ def _mounted_in(folder: Path) -> str:
     inside = os.fsencode(os.path.realpath(folder)) + b"/"
     escaped = (line.split(b" ")[4] for line in lines)
     places = (
-        re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), one) for one in escaped
+        re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), path) for path in escaped
     )
     return os.fsdecode(next((place for place in places if place.startswith(inside)), b""))
-
-
-def _mode(path: Path) -> int:
-    try:
-        return path.lstat().st_mode
-    except OSError:
-        return 0

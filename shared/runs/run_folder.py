@@ -1,4 +1,4 @@
-"""Runs on disk: one folder each, named so that people can read and sort them."""
+"""Runs on disk: one folder per run, with a readable, sortable name."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..text.masking import masked
 from ..text.plain_values import plain
 from .owners import (
     ALL_OF_OTHERS,
+    WRITE_OF_OTHERS,
     Owners,
     RefusedError,
     forbid,
     is_own_folder,
     make_private_folder,
-    open_below,
-    open_folder,
+    opened_folder,
     this_user,
 )
 from .run_notes import MANIFEST_FILE, MAX_MANIFEST_BYTES, NOTES_FILE, RunNotes, read_notes
@@ -49,8 +49,8 @@ TRACE_ENDING, EPISODE_ENDING = ".trace.json", ".episode.gz"
 
 
 def home_folder() -> Path:
-    """$OPERANT_HOME, or the platform's folder for a user's state; absolute, as a loop may change
-    its working directory.
+    """$OPERANT_HOME, or the platform's folder for a user's state; absolute, because a loop may
+    change its working directory.
     """
     chosen = os.environ.get("OPERANT_HOME")
     return Path(chosen).absolute() if chosen else platformdirs.user_state_path("operant")
@@ -60,8 +60,19 @@ def runs_folder() -> Path:
     return home_folder() / "runs"
 
 
+class FileIn:
+    """The path of a file in the folder of a run or a sweep, as an attribute."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, owner: Any, _: type | None = None) -> Path:
+        path: Path = owner.folder / self._name
+        return path
+
+
 class Run:
-    """A run by its folder. What lies in it: see `docs/runs.md`."""
+    """A run, identified by its folder. `docs/runs.md` lists the files in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,86 +90,39 @@ class Run:
     def id(self) -> str:
         return self.folder.name
 
+    @property
+    def id_in_page(self) -> str:
+        """The id of the run in its page, which has room for 64 characters."""
+        return self.id[:64]
+
     def is_own(self) -> bool:
-        """Whether it is this user's, in a real folder that nobody else can write to. A run whose
-        folder was deleted lives by its page, which is this user's.
+        """Whether the run is this user's: its folder is not a link, and no other user can write to
+        it. A run whose folder was deleted is known by its page, which is this user's.
         """
         return is_own_folder(self.folder) or not os.path.lexists(self.folder)
 
     def names_itself(self) -> bool:
-        """Whether run.toml has the id that the folder is called by."""
+        """Whether run.toml has the id that is the folder's name."""
         return self.manifest().get("id") == self.id
 
-    @property
-    def manifest_path(self) -> Path:
-        return self.folder / MANIFEST_FILE
-
-    @property
-    def notes_path(self) -> Path:
-        """What people write about the run."""
-        return self.folder / NOTES_FILE
-
-    @property
-    def lock_path(self) -> Path:
-        return self.folder / "lock"
+    manifest_path = FileIn(MANIFEST_FILE)
+    notes_path = FileIn(NOTES_FILE)  # what people write about the run
+    lock_path = FileIn("lock")
+    checkpoint_folder = FileIn("checkpoints")
+    trace_folder = FileIn("traces")  # of single iterations, `*TRACE_ENDING`
+    episode_folder = FileIn("episodes")  # played during training, `*EPISODE_ENDING`
+    weights_path = FileIn("weights.jsonl")  # a line of JSON for every analysis of the weights
+    rows_path = FileIn("rows.sqlite")  # every row, written by the recorder
+    events_path = FileIn("events.log")  # every event, written by the recorder
+    sent_path = FileIn("sent.log")  # a line for each message that was sent to the user
+    recorder_log_path = FileIn("recorder.log")  # the recorder's own warnings
+    recording_path = FileIn("recording")  # empty; there until the recorder has written everything
+    page_copy_path = FileIn("page")  # the last copy of the page, once its process has ended
+    place_path = FileIn("place.json")  # the trainer's process, and where its page is
 
     def console_path(self, rank: int = 0) -> Path:
-        """What the process of a rank printed."""
+        """The file with the output of a rank's process."""
         return self.folder / ("console.log" if rank == 0 else f"console.{rank}.log")
-
-    @property
-    def checkpoint_folder(self) -> Path:
-        return self.folder / "checkpoints"
-
-    @property
-    def trace_folder(self) -> Path:
-        """Traces of single iterations, `*TRACE_ENDING`."""
-        return self.folder / "traces"
-
-    @property
-    def episode_folder(self) -> Path:
-        """Episodes that were played on the way, `*EPISODE_ENDING`."""
-        return self.folder / "episodes"
-
-    @property
-    def weights_path(self) -> Path:
-        """A line of JSON for every analysis of the weights."""
-        return self.folder / "weights.jsonl"
-
-    @property
-    def rows_path(self) -> Path:
-        """Every row, kept by the recorder."""
-        return self.folder / "rows.sqlite"
-
-    @property
-    def events_path(self) -> Path:
-        """The messages of a run, kept by the recorder."""
-        return self.folder / "events.log"
-
-    @property
-    def told_path(self) -> Path:
-        """One line for each message that was sent to the user."""
-        return self.folder / "told.log"
-
-    @property
-    def recorder_log_path(self) -> Path:
-        """What the recorder of a run has to complain about."""
-        return self.folder / "recorder.log"
-
-    @property
-    def recording_path(self) -> Path:
-        """An empty file, there as long as the recorder has not written all of the run."""
-        return self.folder / "recording"
-
-    @property
-    def page_copy_path(self) -> Path:
-        """Where the last copy of the page lies once its process is gone."""
-        return self.folder / "page"
-
-    @property
-    def place_path(self) -> Path:
-        """Where the trainer says which process it is and where its page lies."""
-        return self.folder / "place.json"
 
     def manifest(self) -> dict[str, Any]:
         """The contents of run.toml, of any format; empty when it is missing or broken."""
@@ -172,12 +136,12 @@ class Run:
         return _written(self.manifest_path)
 
     def place_written(self) -> tuple[int, int] | None:
-        """A value that changes whenever a process says where its page is; None if none did."""
+        """A value that changes whenever place.json is written; None if there is none."""
         return _written(self.place_path)
 
     def read_manifest(self) -> dict[str, Any]:
-        """The contents of run.toml, for who writes it anew; empty where there is none. Raises
-        RunFolderError with the reason when there is one that cannot be read.
+        """The contents of run.toml, to change and rewrite it; empty if it is missing. Raises
+        RunFolderError if it cannot be read, or is of another format.
         """
         manifest = self._parsed_manifest()
         if maker := _made_by(manifest):
@@ -185,7 +149,7 @@ class Run:
         return manifest
 
     def made_by(self) -> str:
-        """Which version made this run, where its format is another than this one's; else empty."""
+        """The version that made this run, if its format is not this version's; else empty."""
         return _made_by(self.manifest())
 
     def _parsed_manifest(self) -> dict[str, Any]:
@@ -198,21 +162,21 @@ class Run:
             raise RunFolderError(f"{self.manifest_path} cannot be read: {reason}") from None
         for key, kind in _KINDS.items():
             if not isinstance(manifest.get(key, kind()), kind):
-                what = f"{key} is no {kind.__name__}"
+                what = f"{key} is not a {kind.__name__}"
                 raise RunFolderError(f"{self.manifest_path} cannot be read: {what}")
         return manifest
 
     def notes(self) -> RunNotes:
-        """What people wrote about the run; see `run_notes`."""
+        """The user's name, note and tags of the run, see `run_notes`."""
         return read_notes(self.folder)
 
     @property
     def name(self) -> str:
-        """The name that is shown: one that people gave it, else its id."""
+        """The name to show: the one that the user gave it, else its id."""
         return self.notes().name or self.id
 
     def oddity(self) -> str:
-        """What is odd about the files that every look at a run needs; empty when nothing is."""
+        """Why run.toml or the lock file is not valid; empty if both are."""
         for path in (self.manifest_path, self.lock_path):
             try:
                 if not stat.S_ISREG(path.lstat().st_mode):
@@ -224,11 +188,11 @@ class Run:
         return ""
 
     def replace_files(self, files: Mapping[str, bytes], number: int) -> None:
-        """Write files of what runs from now on. Former ones with other contents are kept:
-        `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
+        """Write the files of `what_ran` for a resumed run. Earlier ones with other contents are
+        kept: `git.diff` as `git.1.diff`, with the `number` of the process that ran them.
         """
         for name in (DIFF_FILE, PACKAGES_FILE):
-            path, data = self.folder / name, files.get(name)  # outside a repository: no changes
+            path, data = self.folder / name, files.get(name)  # no diff outside a repository
             with contextlib.suppress(OSError):
                 if read_small(path, MAX_MANIFEST_BYTES, self.folder) == data:
                     continue
@@ -237,7 +201,7 @@ class Run:
                 write_whole(path, data, outlives_power_cut=False)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write run.toml: any value as TOML has it, what is secret masked, see `masking`."""
+        """Write run.toml. Any value becomes TOML, see `plain`; secrets are masked."""
         values = masked(plain({**manifest, "format": RUN_FORMAT}))
         text = harmless_toml(tomli_w.dumps(values))
         write_whole(self.manifest_path, text.encode())
@@ -260,29 +224,43 @@ def _made_by(manifest: Mapping[str, Any]) -> str:
 
 
 def memory_runs_folder() -> Path:
-    """Where runs of this home have their folders whose disk took nothing when they began."""
+    """The folder, in memory, of runs that began while the disk was full."""
     home = zlib.crc32(os.fsencode(os.path.abspath(runs_folder())))
     return page_folder() / f"runs-{home:08x}"
 
 
-def open_home(folder: Path, owners: Owners | None = None, *, check_mode: bool = True) -> int:
-    """A descriptor of a folder that has runs or sweeps in it. Raises as `open_folder`.
+@contextlib.contextmanager
+def opened_home(
+    folder: Path, owners: Owners | None = None, *, check_mode: bool = True
+) -> Iterator[int]:
+    """Open a folder that has runs or sweeps in it; gives its descriptor. Raises as `opened_folder`.
 
     In memory every part of its path must be this user's: anyone can make a folder of that name
-    first. Elsewhere the user has named the folder above it.
+    first. Elsewhere the user has named the folder above it, and `folder` may be a link where only
+    this user can have made it: in a folder of this user that nobody else can write to.
     """
-    if folder.parent != page_folder():
-        return open_below(folder.parent, folder, owners, check_mode=check_mode)
-    above = open_folder(folder.parent, this_user())
-    try:
-        return open_folder(folder, this_user(), at=above)
-    finally:
-        os.close(above)
+    is_in_memory = folder.parent == page_folder()
+    with opened_folder(
+        folder.parent,
+        this_user() if is_in_memory else None,
+        follow=not is_in_memory,
+        check_mode=is_in_memory,
+    ) as above:
+        status = os.fstat(above)
+        is_private = status.st_uid == os.getuid() and not status.st_mode & WRITE_OF_OTHERS
+        with opened_folder(
+            folder,
+            this_user() if is_in_memory else owners,
+            at=above,
+            follow=is_private and not is_in_memory,
+            check_mode=check_mode or is_in_memory,
+        ) as fd:
+            yield fd
 
 
 def folders_in(home: Path) -> list[Path]:
-    """The folders in one of runs or sweeps, without links and those that are being made or removed.
-    Empty where that folder is not there or not trusted.
+    """The folders of runs or sweeps in `home`, without links and without those that are being
+    created or removed. Empty if `home` is missing or not trusted.
     """
     return [home / name for name in _names_in(home, _is_folder) if name[0] != "."]
 
@@ -293,21 +271,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _names_in(home: Path, is_wanted: Callable[..., bool]) -> list[str]:
     try:
-        fd = open_home(home)
-    except OSError:
-        return []
-    try:
-        with os.scandir(fd) as entries:
+        with opened_home(home) as fd, os.scandir(fd) as entries:
             return [entry.name for entry in entries if is_wanted(entry)]
     except OSError:
         return []
-    finally:
-        os.close(fd)
 
 
 def refused_folders() -> list[str]:
-    """A line for each folder of runs, sweeps or pages that is not trusted, which says whose it is,
-    and for the links in them.
+    """A line for every folder of runs, sweeps or pages that is not trusted, with the reason, and
+    for the links in them.
     """
     return list(dict.fromkeys(_refusals()))
 
@@ -316,7 +288,8 @@ def _refusals() -> Iterator[str]:
     for folder in (page_folder(), memory_runs_folder(), runs_folder(), home_folder() / "sweeps"):
         try:
             is_root = folder == page_folder()
-            os.close(open_folder(folder, this_user()) if is_root else open_home(folder))
+            with opened_folder(folder, this_user()) if is_root else opened_home(folder):
+                pass
         except RefusedError as error:
             yield f"{error}; nothing in it is read or deleted"
             continue
@@ -329,30 +302,25 @@ def _refusals() -> Iterator[str]:
 
 
 def make_home(folder: Path) -> None:
-    """Make the folder of runs or sweeps for this user alone, and the one above it.
+    """Create the folder of runs or sweeps, and the one above it, for this user alone.
 
-    Those of this user that are there already lose the right of others to write; the default home,
-    which operant made, loses all rights of others. Raises OSError, RefusedError where `folder` is
-    another user's.
+    Existing folders of this user lose the right of others to write; the default home, which operant
+    created, loses all rights of others. Raises OSError, RefusedError if `folder` is another user's.
     """
     home = folder.parent
     is_default = "OPERANT_HOME" not in os.environ
     if not home.exists():
         make_private_folder(home)
     else:
-        with contextlib.suppress(RefusedError):  # another user's, named by this one: left as it is
-            fd = open_folder(home, this_user(), follow=True, check_mode=False)
-            try:
-                forbid(fd, home, ALL_OF_OTHERS if is_default else stat.S_IWGRP | stat.S_IWOTH)
-            finally:
-                os.close(fd)
+        with (
+            contextlib.suppress(RefusedError),  # another user's, named by this one: left as it is
+            opened_folder(home, this_user(), follow=True, check_mode=False) as fd,
+        ):
+            forbid(fd, home, ALL_OF_OTHERS if is_default else WRITE_OF_OTHERS)
     if not os.path.lexists(folder):
         make_private_folder(folder)
-    fd = open_home(folder, this_user(), check_mode=False)
-    try:
-        forbid(fd, folder, stat.S_IWGRP | stat.S_IWOTH)
-    finally:
-        os.close(fd)
+    with opened_home(folder, this_user(), check_mode=False) as fd:
+        forbid(fd, folder, WRITE_OF_OTHERS)
 
 
 def create_run(
@@ -364,12 +332,11 @@ def create_run(
     run_id: str = "",
     files: Mapping[str, bytes] = {},
 ) -> tuple[Run, RunLock]:
-    """Make a run folder in `parent`, by default `runs_folder()`, and take the lock of `lock_byte`
-    in it. Its id is made of the `name`, unless it has a `run_id` already. `files` are what is in
-    it, by name.
+    """Create a run folder in `parent`, by default `runs_folder()`, with `files` by name, and take
+    the lock of `lock_byte` in it. Its id is derived from `name`, unless `run_id` is given.
 
     The folder gets its name last, so that no run is ever seen without its manifest and its lock.
-    Raises RunFolderError when the folder cannot be written; nothing is left of it then.
+    Raises RunFolderError, and leaves nothing, when the folder cannot be written.
     """
     parent = parent or runs_folder()
     run_id = run_id or make_run_id(name)
@@ -393,8 +360,8 @@ def create_run(
 
 
 def make_run_id(name: str, began_s: float | None = None) -> str:
-    """`20261121-142530-cart_pole-ppo-k3f9`: when (UTC), by default now; what, and four letters
-    against chance.
+    """`20261121-142530-cart_pole-ppo-k3f9`: the time (UTC), by default now, the name, and four
+    random letters.
     """
     words = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.") or "run"
     if len(words) > _NAME_LETTERS:  # the end tells runs of a sweep apart
@@ -404,5 +371,5 @@ def make_run_id(name: str, began_s: float | None = None) -> str:
 
 
 def name_in(run_id: str) -> str:
-    """That of `make_run_id`, as far as it fits in."""
+    """The name, possibly shortened, from which `make_run_id` made an id."""
     return run_id[len("20261121-142530-") : -len("-k3f9")]

@@ -1,15 +1,14 @@
-"""What people write about a run: a name to show, a note, tags, and whether lists leave it out.
+"""The user's notes about a run: a name to show, a note, tags, and whether lists leave it out.
 
-It stands in `notes.toml` in the run's folder, so that what the run itself writes is never touched.
-A loop of one's own may have said tags and a note when it began (`init(tags=..., notes=...)`), in
-run.toml: they hold until people say others.
+They are in `notes.toml` in the run's folder, apart from the files that the run itself writes. Tags
+and a note that a loop gave when it began (`init(tags=..., notes=...)`) are in run.toml, and hold
+until the user changes them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ import tomli_w
 
 from ..errors import RunFolderError, UsageError
 from ..text.harmless import harmless_toml, one_line
-from .owners import open_folder, this_user
+from .owners import opened_folder, this_user
 from .small_file import read_small, read_toml, toml_table, write_whole
 
 NOTES_FILE, MANIFEST_FILE = "notes.toml", "run.toml"
@@ -33,7 +32,7 @@ _TAG_RULE = "a word of letters, digits and ._+/@=#~-"
 
 @dataclass(frozen=True)
 class RunNotes:
-    """`name` is shown in place of the run's id; empty where it has none of its own."""
+    """A user's notes. `name` is shown in place of the run's id; empty if it has none."""
 
     name: str = ""
     note: str = ""
@@ -49,11 +48,11 @@ class RunNotes:
         }
 
     def has_tag(self, tag: str) -> bool:
-        """Whatever its case."""
-        return tag.lower() in (own.lower() for own in self.tags)
+        """Whether the run has a tag, in upper or lower case."""
+        return tag.lower() in (known.lower() for known in self.tags)
 
     def with_tags(self, tags: Iterable[str]) -> RunNotes:
-        """Those it has, and `tags` behind them."""
+        """Notes with `tags` added."""
         new = [tag for tag in dict.fromkeys(tags) if not self.has_tag(tag)]
         return replace(self, tags=(*self.tags, *new))
 
@@ -66,27 +65,27 @@ NO_NOTES = RunNotes()
 
 
 def read_notes(folder: Path) -> RunNotes:
-    """What is written about the run in `folder`. Raises nothing: what cannot be read is left out,
-    and what a terminal would obey is made harmless.
+    """The notes about the run in `folder`. Raises nothing: unreadable parts are left out, and
+    control characters are removed.
     """
-    return _notes_of(_told_by_run(folder) | _table(folder / NOTES_FILE))
+    return _notes_of(_notes_in_manifest(folder) | _table(folder / NOTES_FILE))
 
 
 def change_notes(folder: Path, change: Callable[[RunNotes], RunNotes]) -> RunNotes:
-    """Write what `change` makes of the notes about the run in `folder`, whole or not at all, one
-    writer after the other. Returns them. Raises RunFolderError, UsageError where they do not hold.
+    """Apply `change` to the notes about the run in `folder` and write them, under a lock. Returns
+    the new notes. Raises RunFolderError, and UsageError if they are not valid.
     """
     path = folder / NOTES_FILE
     try:
         with _alone_in(folder):
             table = _table_to_change(path)
-            own = _notes_of(_told_by_run(folder))
-            before = _notes_of(_told_by_run(folder) | table)
+            in_manifest = _notes_in_manifest(folder)
+            before = _notes_of(in_manifest | table)
             notes = checked(change(before), before)
-            said = own.as_json()
+            defaults = _notes_of(in_manifest).as_json()
             for key, value in notes.as_json().items():
                 table.pop(key, None)
-                if value != said[key]:
+                if value != defaults[key]:
                     table[key] = value
             if table:
                 write_whole(path, harmless_toml(tomli_w.dumps(table)).encode())
@@ -98,8 +97,8 @@ def change_notes(folder: Path, change: Callable[[RunNotes], RunNotes]) -> RunNot
 
 
 def checked(notes: RunNotes, before: RunNotes = NO_NOTES) -> RunNotes:
-    """`notes` as they are kept. Raises UsageError, one line, for what cannot be; what was there
-    `before` may stay.
+    """`notes` with normalised spaces. Raises UsageError if they are not valid; a name and tags that
+    the run had `before` are accepted.
     """
     name, note = " ".join(notes.name.split()), " ".join(notes.note.split())
     if name != before.name:
@@ -114,8 +113,8 @@ def checked(notes: RunNotes, before: RunNotes = NO_NOTES) -> RunNotes:
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError if it is not a valid name of a run: a slash makes a folder of it, a colon a
-    run on another machine.
+    """Raises UsageError if `name` is not a valid name of a run: a slash would mean a folder, a
+    colon a run on another machine.
     """
     _check_text("a name", name, MAX_NAME_CHARACTERS)
     if name.startswith("-") or ":" in name or "/" in name:
@@ -132,7 +131,7 @@ def _check_text(what: str, text: str, limit: int) -> None:
 
 
 def check_tag(tag: str) -> None:
-    """Raises UsageError if it is not a valid tag."""
+    """Raises UsageError if `tag` is not a valid tag."""
     if len(tag) > MAX_TAG_CHARACTERS:
         raise UsageError(
             f"a tag may have up to {MAX_TAG_CHARACTERS} characters, this one has {len(tag)}"
@@ -143,21 +142,18 @@ def check_tag(tag: str) -> None:
 
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """While no other writer of notes is; where the file system has locks of this kind. Raises
-    OSError where the folder is not this user's.
+    """Hold a lock against other writers of notes, if the file system has such locks. Raises OSError
+    if the folder is not this user's.
     """
-    fd = open_folder(folder, this_user())
-    try:
+    with opened_folder(folder, this_user()) as fd:
         with contextlib.suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(fd)
 
 
 def _table_to_change(path: Path) -> dict[str, Any]:
-    """What stands there, with keys that only a newer operant knows. Raises RunFolderError where it
-    cannot be read: people may have written in it. A link is replaced, and nothing is read by it.
+    """The table in the file, with keys that this version may not know. Raises RunFolderError if it
+    cannot be read: users may have edited it. A link is not followed; it will be replaced.
     """
     if path.is_symlink():
         return {}
@@ -177,8 +173,8 @@ def _table(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _told_by_run(folder: Path) -> dict[str, Any]:
-    """Tags and note of run.toml. Few have any, and most files need not be parsed to see that."""
+def _notes_in_manifest(folder: Path) -> dict[str, Any]:
+    """Tags and note of run.toml. Most files have none, and need not be parsed to see that."""
     try:
         data = read_small(folder / MANIFEST_FILE, MAX_MANIFEST_BYTES, folder)
         if b"tags = " not in data and b"notes = " not in data:
@@ -192,7 +188,7 @@ def _told_by_run(folder: Path) -> dict[str, Any]:
 
 
 def _notes_of(values: Mapping[str, Any]) -> RunNotes:
-    """What of a file is as it should be: anyone may have written it."""
+    """The valid values of a file: anyone may have written it."""
     tags = values.get("tags")
     listed = tags[:MAX_TAGS] if isinstance(tags, list) else []
     words = [_text(tag, MAX_TAG_CHARACTERS) for tag in listed]

@@ -1,4 +1,4 @@
-"""A process's part in a run while it lives: its lock, its page, its last word."""
+"""A process's hold on a run while it publishes: the lock, the page, the recorder, the outcome."""
 
 from __future__ import annotations
 
@@ -9,79 +9,30 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ..console.capture import start_console
 from ..errors import PageError
 from ..page.layout import ROWS_BYTES
 from ..page.page_place import page_path
-from ..page.resumed_page import Beginning
+from ..page.reader import MetricsReader
+from ..page.row_ring import publish_of
 from ..page.schema import Metric
-from ..page.writer import DEFAULT_MAX_METRICS, Clock, MetricsWriter
+from ..page.writer import DEFAULT_MAX_METRICS, Beginning, Clock, MetricsWriter
 from ..processes.host import boot_id, process_start
-from ..processes.lock import RECORDER, RunLock, lock_holder
+from ..processes.lock import RunLock
+from ..rows.curves import Curves
+from ..rows.history import History
+from ..rows.row_batch import ELAPSED_NS
 from ..text.harmless import one_line
 from .outcome import State
-from .recorder_process import RecorderSettings, start_recorder
+from .recorder_process import RecorderProcess, RecorderSettings
 from .run_folder import Run
-from .small_file import open_to_append, write_whole
+from .small_file import write_whole
 
 _DEFAULT_RECORDER = RecorderSettings()
-
-
-WAIT = "OPERANT_RECORDER_WAIT_S"  # in the environment: seconds, instead of those of the settings
-MAX_WAIT_S = 60.0
-LOOK_AGAIN_S = 0.005
-
-
-@dataclass(frozen=True)
-class StartedRecorder:
-    """`pid` is 0 where this process has started none: another one may record the run."""
-
-    run: Run
-    pid: int
-    process_start: int
-    wait_s: float
-
-    @classmethod
-    def of(
-        cls, run: Run, settings: RecorderSettings | None, warn: Callable[[str], None]
-    ) -> StartedRecorder:
-        """Start one, where there are settings for it; the run's folder says then that not all of
-        the run is in it yet.
-        """
-        if settings is None:
-            return cls(run, 0, 0, RecorderSettings.wait_s)
-        with suppress(OSError):  # a disk that takes nothing
-            os.close(open_to_append(run.recording_path))
-        pid = start_recorder(run, settings, warn)
-        if not pid:
-            with suppress(OSError):
-                run.recording_path.unlink(missing_ok=True)
-        return cls(run, pid, process_start(pid) if pid else 0, settings.wait_s)
-
-    def wait(self) -> None:
-        """Return once all of the run is in its folder; after `wait_s` at most, and at once where
-        nobody is about to do that. Ctrl-C ends the waiting and nothing else.
-        """
-        deadline = time.monotonic() + self._patience_s()
-        with suppress(KeyboardInterrupt):
-            while self._is_awaited() and time.monotonic() < deadline:
-                time.sleep(LOOK_AGAIN_S)
-
-    def _is_awaited(self) -> bool:
-        run = self.run
-        if not run.recording_path.exists() or lock_holder(run.lock_path):  # it is resumed
-            return False
-        is_there = self.pid and process_start(self.pid) == self.process_start
-        return bool(is_there or lock_holder(run.lock_path, RECORDER))
-
-    def _patience_s(self) -> float:
-        with suppress(ValueError):
-            return min(max(0.0, float(os.environ.get(WAIT, ""))), MAX_WAIT_S)
-        return self.wait_s
 
 
 def warn_on_stderr(text: str) -> None:
@@ -90,7 +41,7 @@ def warn_on_stderr(text: str) -> None:
 
 
 class RunSession:
-    """Publishes a run, from its first moment to its outcome."""
+    """Publishes a run, from its beginning to its outcome."""
 
     def __init__(
         self,
@@ -108,25 +59,23 @@ class RunSession:
         warn: Callable[[str], None] = warn_on_stderr,
         clock: Clock = time,
     ) -> None:
-        """Make the page. Where memory for it cannot be had, warn once and train on: the page then
-        lives in the process, and readers of the same user still find it through /proc.
+        """Create the page. If there is no memory for it, warn once and go on: the page is then in
+        the process, and readers of the same user find it through /proc.
 
         `continue_from` is the publish number up to which the run's last page, if it can be read,
         becomes the beginning of this one; None starts anew.
 
-        It starts the run's recorder, with these settings; None starts none.
-
-        With `console`, the run keeps what this process prints.
-
-        `ends_with_process`: where this process says nothing at its end, the recorder tells the
-        state from its exit status, if the kernel says that.
+        `recorder` are the settings of the run's recorder, which is started; None starts none. With
+        `console`, the run keeps what this process prints. `ends_with_process` means that the
+        process may end without an outcome: the recorder then derives the state from its exit
+        status, if the kernel reports one.
         """
         self.run = run
         self._ends_with_process = ends_with_process
         self._lock, self._warn, self._clock = lock, warn, clock
         self._is_open = True
         self._closing = threading.Lock()  # held from `close` on: only the first outcome counts
-        self._is_deletion_told = False
+        self._is_deletion_reported = False
 
         def create(path: Path | None) -> MetricsWriter:
             return MetricsWriter.create(
@@ -141,8 +90,8 @@ class RunSession:
                 clock=clock,
             )
 
-        # Before the page, so that a process that dies while it makes one is recorded as well.
-        self._recorder = StartedRecorder.of(run, recorder, warn)
+        # Before the page, so that a process that dies while it creates one is recorded as well.
+        self._recorder = RecorderProcess(run, recorder, warn)
         metrics = list(metrics)
         beginning = None if continue_from is None else _beginning(run, continue_from)
         try:
@@ -152,8 +101,8 @@ class RunSession:
             self.metrics = create(None)
             self.metrics.event("warning", str(error))
         try:
-            # Before the run says where its page is: the recorder begins its copies only then.
-            with contextlib.suppress(OSError):  # a disk that takes nothing
+            # Before place.json is written: the recorder then begins to copy the page.
+            with contextlib.suppress(OSError):  # a full disk
                 run.page_copy_path.unlink(missing_ok=True)
             self._write_place()
         except BaseException:
@@ -164,8 +113,8 @@ class RunSession:
     def close(
         self, state: State, exit_code: int, message: str = "", *, is_provisional: bool = False
     ) -> None:
-        """Write the outcome, leave a copy of the page in the run folder, let go of the run, and
-        wait a moment for the recorder to write the last of it.
+        """Write the outcome, save a copy of the page in the run folder, release the lock, and wait
+        a moment for the recorder to finish.
         """
         if not self._is_open or not self._closing.acquire(blocking=False):
             return
@@ -188,21 +137,21 @@ class RunSession:
         self._recorder.wait()
 
     def is_folder_deleted(self) -> bool:
-        """Whether the run's folder is gone, of which this warns once: the run goes on, watched by
-        its page alone.
+        """Whether the run's folder was deleted, with one warning: the run goes on, with its page
+        alone.
         """
         folder = self.run.folder
         if folder.exists() or not folder.parent.exists():  # what is not mounted now may come back
             return False
-        if not self._is_deletion_told:
-            self._is_deletion_told = True
+        if not self._is_deletion_reported:
+            self._is_deletion_reported = True
             text = f"{folder} was deleted during the run: nothing of it is kept"
             self._warn(text)
             self.metrics.event("warning", text)
         return True
 
     def abandon(self) -> None:
-        """Leave nothing of what was begun here, and say nothing of it: the run never came to be."""
+        """Undo what `__init__` did, without an outcome: the run was not begun."""
         if self._is_open:
             self._is_open = False
             self.metrics.remove()
@@ -211,7 +160,7 @@ class RunSession:
             self._lock.release()
 
     def _write_place(self) -> None:
-        """Say where the page is, for readers who cannot find it under its name."""
+        """Write place.json: the process and the place of the page, for readers."""
         pid = os.getpid()
         place = {
             "pid": pid,
@@ -219,8 +168,8 @@ class RunSession:
             "boot_id": boot_id().hex(),
             "page": str(self.metrics.path) if self.metrics.path else None,
             "fd": self.metrics.fd,
-            # From where, and since when, this process goes on: what was recorded of a former one
-            # after that publish no longer holds.
+            # Where and when this process continues a run: rows of an earlier process after that
+            # publish are no longer valid.
             "after_publish": self.metrics.num_publishes,
             "since_wall_ns": self._clock.time_ns(),
         }
@@ -235,9 +184,44 @@ class RunSession:
 
 
 def _beginning(run: Run, publish: int) -> Beginning | None:
-    """What the run's last page holds up to `publish`: the copy or what a crash left, whichever
-    holds more.
+    """How far the run was at `publish`, by the copy of its last page or by what a crash left,
+    whichever knows more.
     """
     paths = (run.page_copy_path, page_path(run))
-    found = [beginning for path in paths if (beginning := Beginning.read(path, publish))]
+    read = (_beginning_at(path, run.rows_path, publish) for path in paths)
+    found = [beginning for beginning in read if beginning]
     return max(found, key=lambda beginning: beginning.publish, default=None)
+
+
+def _beginning_at(path: Path, rows_path: Path, publish: int) -> Beginning | None:
+    """None when the page at `path` cannot be read, or there are no rows up to `publish`."""
+    try:
+        page = MetricsReader.attach(path)
+    except PageError:
+        return None
+    curves = Curves(rows_path, page)
+    try:
+        whole, newest = curves.history(), curves.up_to(publish)
+        if not len(newest):
+            return None
+        return Beginning(
+            publish=int(newest.publish[-1]),
+            header=page.header,
+            metrics=curves.metrics,
+            events=page.events(),
+            rows=[record for record in page.rows().records if publish_of(record) <= publish],
+            monotonic_ns=int(newest.heads[ELAPSED_NS, -1]),
+            latest=_latest(whole.until_publish(publish)) | _latest(newest),
+        )
+    except PageError:
+        return None
+    finally:
+        curves.close()
+        page.detach()
+
+
+def _latest(history: History) -> dict[str, float]:
+    """The last number of each metric that has one."""
+    means = {name: history.series(name).mean for name in history.names}
+    known = {name: mean[np.isfinite(mean)] for name, mean in means.items()}
+    return {name: float(mean[-1]) for name, mean in known.items() if len(mean)}

@@ -1,4 +1,4 @@
-"""Where the settings of a run come from: `[sources]` of run.toml lists the keys of each source.
+"""The sources of a run's settings: `[sources]` of run.toml lists the keys of every source.
 
 A source is "defaults of ppo", "preset pendulum_ppo", "overlay fast", "hardware gpu_small", "your
 file mine.toml" or "you". They are in the order in which they were applied: a key belongs to the
@@ -20,7 +20,7 @@ _DEFAULTS = "defaults"
 
 
 def defaults_of(algorithm: object = "") -> str:
-    """The source of the settings that neither you nor a file has set."""
+    """The name of the source for settings that neither you nor a file has set."""
     return f"{_DEFAULTS} of {algorithm}" if algorithm else _DEFAULTS
 
 
@@ -29,12 +29,12 @@ def is_default(source: str) -> bool:
 
 
 def is_by_you(source: str) -> bool:
-    """Whether you typed it: on the command line, in Python or in a file of yours."""
+    """Whether a source is yours: the command line, Python or a file of yours."""
     return source == YOU or source.startswith(YOUR_FILE)
 
 
 def sources_in(manifest: Mapping[str, Any]) -> Sources:
-    """The sources that run.toml lists; empty for a loop of your own."""
+    """The sources that run.toml lists; empty for a loop that is not operant's."""
     listed = manifest.get("sources")
     if not isinstance(listed, Mapping):
         return {}
@@ -48,9 +48,9 @@ def sources_in(manifest: Mapping[str, Any]) -> Sources:
 def started_in_words(algorithm: str, env: str, sources: Sources) -> str:
     """`started sac on pendulum: preset pendulum_sac, 2 settings by you: seed, num_envs`."""
     parts = [source for source in sources if source != YOU]
-    own = [key for key in sources.get(YOU, []) if key not in ("env", "algorithm")]
-    if own:
-        named = ", ".join(own[:MAX_NAMED])
-        more = f" and {len(own) - MAX_NAMED} more" if len(own) > MAX_NAMED else ""
-        parts.append(f"{len(own)} setting{'s' if len(own) > 1 else ''} by you: {named}{more}")
+    yours = [key for key in sources.get(YOU, []) if key not in ("env", "algorithm")]
+    if yours:
+        named = ", ".join(yours[:MAX_NAMED])
+        more = f" and {len(yours) - MAX_NAMED} more" if len(yours) > MAX_NAMED else ""
+        parts.append(f"{len(yours)} setting{'s' if len(yours) > 1 else ''} by you: {named}{more}")
     return f"started {algorithm} on {env}: {', '.join(parts)}"

@@ -1,4 +1,4 @@
-"""Reading files that anyone may have put there: a run folder can be copied from anywhere."""
+"""Reads and writes small files safely: a run folder may have been copied from anywhere."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ Parsed = TypeVar("Parsed")
 
 
 def open_regular(path: Path, beneath: Path | None = None) -> int:
-    """A descriptor of the regular file at `path`, to read from. Links are followed, as in a path
-    that the user gave; below the folder `beneath`, if given, no link is.
+    """Open the regular file at `path` for reading; returns its descriptor. Follows links, but none
+    below the folder `beneath`, if that is given.
 
-    Raises OSError for anything else: opening a FIFO would wait for its writer, reading a device may
-    never end.
+    Raises OSError if it is no regular file: opening a FIFO would wait for its writer, and reading a
+    device may never end.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
     if beneath is None:
@@ -48,24 +48,24 @@ def open_regular(path: Path, beneath: Path | None = None) -> int:
 
 
 def open_to_append(path: Path) -> int:
-    """A descriptor of the regular file at `path`, made where there is none, to append to.
+    """Open, or create, the regular file at `path` for appending; returns its descriptor.
 
-    Neither the file nor its folder may be a link, which may lead to any of the user's files. Raises
-    OSError.
+    Raises OSError, also if the file or its folder is a link, which could point to any of the user's
+    files.
     """
     with opened_parent(path, path.parent) as folder:
         return _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, folder)
 
 
 def open_to_change(path: Path) -> int:
-    """Like `open_to_append`, to read and write anywhere in the file. Raises OSError."""
+    """Open like `open_to_append`, for reading and writing anywhere in the file. Raises OSError."""
     with opened_parent(path, path.parent) as folder:
         return _opened(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, folder)
 
 
 def create_anew(path: Path) -> int:
-    """A descriptor of a new file at `path`, to write to; what stood there is gone, and a link that
-    stood there led nowhere. Its folder may be no link. Raises OSError.
+    """Create a file at `path` for writing; returns its descriptor. An existing file or link is
+    deleted first. Raises OSError, also if the folder is a link.
     """
     with opened_parent(path, path.parent) as folder:
         with contextlib.suppress(FileNotFoundError):
@@ -74,9 +74,9 @@ def create_anew(path: Path) -> int:
 
 
 def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> None:
-    """Write a file so that readers see the old or the new one, never half of it, whoever else
-    writes it meanwhile. Waits for the disk so that a power cut leaves no half either, unless told
-    not to. Raises OSError, and the old one stays.
+    """Write a file so that readers see the old or the new one, never half of it, also with several
+    writers. With `outlives_power_cut`, waits for the disk, so that a power cut leaves no half
+    either. Raises OSError, and the old file stays.
     """
     building = path.with_name(f".{path.name}.{os.getpid()}.building")
     try:
@@ -92,12 +92,12 @@ def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> 
 
 
 def read_small(path: Path, limit_bytes: int, beneath: Path | None = None) -> bytes:
-    """The whole of the regular file at `path`, see `open_regular`. Raises OSError when it is no
-    such file, cannot be read or has more than `limit_bytes`.
+    """The contents of the regular file at `path`, see `open_regular`. Raises OSError if it is not
+    regular, cannot be read or has more than `limit_bytes`.
     """
     fd = open_regular(path, beneath)
     try:
-        # What is read counts, not what the file system says: files of /proc have no size.
+        # Count the bytes that are read: files of /proc have no size.
         pieces, left = [], limit_bytes + 1
         while left and (piece := os.read(fd, min(left, 1 << 16))):
             pieces.append(piece)
@@ -110,16 +110,16 @@ def read_small(path: Path, limit_bytes: int, beneath: Path | None = None) -> byt
 
 
 def read_toml(path: Path, limit_bytes: int, beneath: Path | None = None) -> dict[str, Any]:
-    """The table in the small file at `path`. Raises OSError, or ValueError where it is not TOML in
-    UTF-8, nests deeper than `MAX_DEPTH` or holds a whole number that no float could stand for.
+    """The table in the small file at `path`. Raises OSError, or ValueError if it is not TOML in
+    UTF-8, nests deeper than `MAX_DEPTH` or has an integer that is too large for a float.
     """
     text = read_small(path, limit_bytes, beneath).decode("utf-8")
     return bounded(lambda: toml_table(text))
 
 
 def toml_table(text: str) -> dict[str, Any]:
-    """The table in a TOML text. Raises ValueError where it is none, or has a key of more than
-    `MAX_KEY_PARTS`: to read one takes memory with the square of their number.
+    """Parse a TOML text. Raises ValueError if it is not valid, or has a key of more than
+    `MAX_KEY_PARTS` parts: the memory to read it grows with the square of their number.
     """
     keys = _ENDS_OF_KEYS.split(_STRINGS.sub("", text))
     if any(key.count(".") >= MAX_KEY_PARTS for key in keys):
@@ -134,8 +134,8 @@ def read_json(path: Path, limit_bytes: int, beneath: Path | None = None) -> Any:
 
 
 def _opened(path: Path, flags: int, folder: int | None = None) -> int:
-    """A descriptor of what is at `path`, once it is known to be a regular file; with the descriptor
-    of its `folder`, of what has its name there and is no link.
+    """Open the regular file at `path`; with the descriptor of its `folder`, the file of that name
+    there, which must not be a link.
     """
     if folder is None:
         fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
@@ -150,8 +150,8 @@ def _opened(path: Path, flags: int, folder: int | None = None) -> int:
 
 
 def bounded(parse: Callable[[], Parsed]) -> Parsed:
-    """What `parse` gives, where it does not nest too deeply for whatever looks at it, and holds no
-    whole number that raises where it is printed or compared.
+    """The result of `parse`. Raises ValueError if it nests deeper than `MAX_DEPTH`, or has an
+    integer so large that printing or comparing it raises.
     """
     try:
         parsed = parse()

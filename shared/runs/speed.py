@@ -1,4 +1,4 @@
-"""How fast a run is and how long it will take: the one definition of both."""
+"""The speed of a run, and the time it still takes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ MARK_EVERY_S = 1.0  # a window is at most this, or one iteration, longer
 
 
 class SpeedWindow:
-    """Env steps per second over the newest 30 seconds of training: up to a second more, or the
-    last iteration where that took longer.
+    """Env steps per second over the newest 30 seconds of training, or over the last iteration if it
+    took longer; the window may be up to a second longer.
 
-    Its clock, in seconds, is the caller's, and stands still while the run does something else. The
-    first iteration, which loads and warms up, counts only as long as there is no other; the speed
-    `is_steady` from the second on.
+    The caller's clock, in seconds, is stopped while the run does something else. The first
+    iteration, which loads and warms up, counts only until there is another; the speed `is_steady`
+    from the second on.
     """
 
     def __init__(self, clock_s: float, env_steps: float) -> None:
-        """Nothing is done yet at `clock_s`."""
+        """Begin at `clock_s`, with `env_steps` done already."""
         self._marks = deque([(clock_s, env_steps)])
         self._is_warm = self.is_steady = False
         self.per_s = 0.0
 
     def add(self, clock_s: float, env_steps: float) -> float:
-        """An iteration has ended; returns the speed."""
+        """Add the end of an iteration; returns the speed."""
         marks = self._marks
         while len(marks) > 1 and marks[1][0] <= clock_s - WINDOW_S:
             marks.popleft()
@@ -46,10 +46,10 @@ def time_left_s(
     since_s: float = 0.0,
     pauses: Iterable[tuple[int, float]] = (),
 ) -> float | None:
-    """Seconds to the end: training at this speed, `since_s` of which has gone by since the env
-    steps were counted, and `pauses`, how many are still to come of each kind and their seconds.
+    """Seconds to the end: training at this speed, less the `since_s` that have passed since the env
+    steps were counted, plus `pauses`, as pairs of their number and their seconds.
 
-    None where no speed is known, and once training takes longer than that speed promises.
+    None if no speed is known, or if training has taken longer than estimated.
     """
     if env_steps_per_s <= 0:
         return None

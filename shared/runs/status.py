@@ -1,9 +1,10 @@
-"""How a run is doing, put together from its lock, its page and its folder."""
+"""The status of a run, from its lock, its page and its folder."""
 
 from __future__ import annotations
 
 import math
 import os
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,8 @@ from ..processes.host import boot_id, is_process_stopped, process_start
 from ..processes.lock import LAUNCHER, TRAINER, Holder, is_held, lock_holder
 from ..text.harmless import one_line
 from .outcome import Outcome
-from .owners import Owners, open_folder, owners_of
+from .owners import opened_folder, owners_of
+from .run_elsewhere import RunElsewhere
 from .run_folder import PULLED_FROM, Run
 
 RunState = Literal["running", "stalled", "crashed", "finished", "stopped", "failed", "ended"]
@@ -74,6 +76,20 @@ class RunStatus:
         return fields
 
 
+@dataclass(frozen=True)
+class RunReport:
+    """What the machine of a `RunElsewhere` says about it, beside the run's files. `received_ns` is
+    when it came, by this machine's monotonic clock; `returns` are the main metric over the run.
+    """
+
+    status: RunStatus
+    is_page_expected: bool = True
+    is_recorded: bool = True
+    num_media: int = 0
+    returns: tuple[float, ...] = ()
+    received_ns: int = 0
+
+
 def json_value(value: Any) -> Any:
     """`value` with what JSON has no number for as None."""
     if isinstance(value, dict):
@@ -104,28 +120,23 @@ def open_page(run: Run) -> MetricsReader:
         if path is None:
             continue
         try:
-            if path in in_memory:
-                _check_folder_of(path, owners)
+            if path in in_memory:  # others may have put a page there
+                with opened_folder(path.parent, owners):
+                    pass
             reader = MetricsReader.attach(path, owners, follow=path == through_process)
-        except PageError as error:
+        except (PageError, OSError) as error:
+            if isinstance(error, OSError):
+                error = PageError(f"{error.filename} {error.strerror}: its pages are not read")
             if first_error is None and os.path.lexists(path):
                 first_error = error
             continue
-        if reader.header.run_id == run.id[:64]:
+        if reader.header.run_id == run.id_in_page:
             return reader
         reader.detach()
         first_error = first_error or PageError(f"{path} is the page of another run")
     if first_error is None and PULLED_FROM in run.manifest():
         raise NoPageError(f"{run.id} was pulled: it has a policy, and no page or rows")
     raise first_error or NoPageError(f"{run.id} has no page yet")
-
-
-def _check_folder_of(path: Path, owners: Owners) -> None:
-    """Raises PageError where others may have put the page at `path`."""
-    try:
-        os.close(open_folder(path.parent, owners))
-    except OSError as error:
-        raise PageError(f"{error.filename} {error.strerror}: its pages are not read") from None
 
 
 def read_status(run: Run) -> RunStatus:
@@ -141,8 +152,8 @@ def read_status(run: Run) -> RunStatus:
 
 
 def status_in_list(run: Run) -> RunStatus:
-    """As `read_status`, for one of many: raises nothing, and says what is odd about the run's
-    folder. It may have been copied from anywhere.
+    """The status of a run in a list, see `read_status`. Raises nothing: the message says what is
+    wrong with the folder, which may have been copied from anywhere.
     """
     try:
         status = read_status(run)
@@ -159,6 +170,8 @@ def status_in_list(run: Run) -> RunStatus:
 
 def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> RunStatus:
     """The status of a run whose page `reader` has open; None, with why, when it has no page."""
+    if isinstance(run, RunElsewhere):
+        return _reported_status(run, reader)
     # The lock first: a process writes its outcome before it lets go, so a free lock and no outcome
     # is a crash, whatever happened between the two looks.
     own, launcher = (lock_holder(run.lock_path, byte) for byte in (TRAINER, LAUNCHER))
@@ -183,8 +196,23 @@ def status_of(run: Run, reader: MetricsReader | None, page_error: str = "") -> R
         return RunStatus(run.id, state, message=str(error))
 
 
+def _reported_status(run: RunElsewhere, reader: MetricsReader | None) -> RunStatus:
+    """The status that the run's own machine reported last, with the age that it has by now and the
+    numbers of the mirrored page.
+    """
+    report = run.report()
+    if not report:
+        return RunStatus(run.id, "running", message=f"connecting to {run.host}")
+    status = RunStatus(**{**report["status"], "run": run.id})
+    if status.age_s is not None:
+        passed_s = (time.monotonic_ns() - report["received_ns"]) / 1e9
+        status = replace(status, age_s=status.age_s + passed_s)
+    snapshot = reader.read() if reader else None
+    return with_numbers(status, snapshot, status.env_steps_per_s) if snapshot else status
+
+
 def holder_of(run: Run) -> Holder | None:
-    """A process of `run` that lives; its page tells of it where the lock was deleted."""
+    """The living process of `run`, by its lock, or by its page if the lock was deleted."""
     return lock_holder(run.lock_path) or _holder_by_page(run)
 
 
@@ -200,7 +228,7 @@ def _holder_by_page(run: Run) -> Holder | None:
 
 
 def _holder_of_page(run: Run, reader: MetricsReader | None) -> Holder | None:
-    """Who lives by the page's own lock, where the run's lock was deleted, or all of its folder."""
+    """The living process, by the lock of its page, if the run's lock or folder was deleted."""
     if reader is None or reader.header.place is None:
         return None
     if reader.header.place.path != Path(os.path.abspath(run.folder)) or not is_held(reader.fd):
@@ -216,7 +244,7 @@ def _page_status(
     holder: Holder | None,
     is_locked: bool,
 ) -> RunStatus:
-    """The status that a page tells, its process's lock held by `holder`. Raises PageError."""
+    """The status of a run with a page and the living process `holder`. Raises PageError."""
     snapshot = reader.read()
     age_s = reader.age_s(snapshot) if snapshot else None
     signs = LifeSigns(reader, snapshot, age_s, reader.phase())
@@ -259,7 +287,7 @@ def _state(
         return "crashed", "the process is gone without a last word"
     if signs.silent_s is None:
         return "running", "starting"
-    # Of a loop that publishes when it likes, silence alone says nothing.
+    # A loop without a promised interval may be silent for any time.
     if signs.is_late or (not signs.promises_interval and is_process_stopped(holder.pid)):
         return "stalled", "alive, but nothing published"
     return "running", "" if signs.age_s is not None else "starting"

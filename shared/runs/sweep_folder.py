@@ -1,6 +1,4 @@
-"""Sweeps on disk: a folder each, under the name that people call it. `docs/sweep.md` says what lies
-in it.
-"""
+"""Sweeps on disk: one folder per sweep, with its name. `docs/sweep.md` lists the files in it."""
 
 from __future__ import annotations
 
@@ -12,12 +10,12 @@ from ..errors import RunFolderError, SweepNotFoundError, UsageError
 from ..processes.lock import lock_holder
 from ..text.harmless import one_line
 from .owners import is_own_folder
-from .run_folder import folders_in, home_folder, make_home
+from .run_folder import FileIn, folders_in, home_folder, make_home
 from .small_file import read_json, write_whole
 from .sweep_table import SweepTable
 
 MAX_TABLE_BYTES = 64 << 20
-MAX_NAME = 24  # as much as a run's id has room for, with the trial and the seed behind it
+MAX_NAME = 24  # the room in a run's id, with the trial and the seed after it
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_NAME - 1}}}")
 
 SweepState = Literal["running", "finished", "interrupted"]
@@ -28,7 +26,7 @@ def sweeps_folder() -> Path:
 
 
 class Sweep:
-    """A sweep by its folder."""
+    """A sweep, identified by its folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,38 +44,15 @@ class Sweep:
     def name(self) -> str:
         return self.folder.name
 
-    @property
-    def definition_path(self) -> Path:
-        """What is searched, as TOML."""
-        return self.folder / "sweep.toml"
-
-    @property
-    def config_path(self) -> Path:
-        """The configuration that all trials begin with, where that is a file of the user's."""
-        return self.folder / "config.toml"
-
-    @property
-    def journal_path(self) -> Path:
-        """All that happened, as Optuna writes it: the truth about the sweep."""
-        return self.folder / "journal.log"
-
-    @property
-    def table_path(self) -> Path:
-        """What the sweep has found, for who looks on: written anew after every change."""
-        return self.folder / "table.json"
-
-    @property
-    def log_path(self) -> Path:
-        """What a sweep in the background printed."""
-        return self.folder / "sweep.log"
-
-    @property
-    def lock_path(self) -> Path:
-        """A kernel lock that whoever runs the sweep holds for life."""
-        return self.folder / "lock"
+    definition_path = FileIn("sweep.toml")  # what is searched
+    config_path = FileIn("config.toml")  # what all trials begin with, where the user named a file
+    journal_path = FileIn("journal.log")  # all that happened, written by Optuna: the truth
+    table_path = FileIn("table.json")  # the result so far, for readers; written after every change
+    log_path = FileIn("sweep.log")  # what a sweep in the background printed
+    lock_path = FileIn("lock")  # a kernel lock, held by the process that runs the sweep
 
     def table(self) -> SweepTable:
-        """What the sweep has found so far. Raises RunFolderError where that cannot be read."""
+        """The results so far. Raises RunFolderError if they cannot be read."""
         try:
             return SweepTable.of_json(read_json(self.table_path, MAX_TABLE_BYTES, self.folder))
         except (OSError, ValueError) as error:
@@ -98,21 +73,21 @@ class Sweep:
         return "running" if self.is_held() else self.state_when_free(table)
 
     def state_when_free(self, table: SweepTable) -> SweepState:
-        """Its state where no other process runs it."""
+        """The state if no other process runs the sweep."""
         return "finished" if table.is_complete else "interrupted"
 
 
 def list_sweeps() -> list[Sweep]:
-    """All sweeps, the one that was begun or gone on with last first."""
-    found = [folder for folder in folders_in(sweeps_folder()) if _NAME.fullmatch(folder.name)]
-    return [Sweep(folder) for folder in sorted(found, key=_begun, reverse=True)]
+    """All sweeps, the one that was started or resumed last first."""
+    folders = [folder for folder in folders_in(sweeps_folder()) if _NAME.fullmatch(folder.name)]
+    return [Sweep(folder) for folder in sorted(folders, key=_begun, reverse=True)]
 
 
 def find_sweep(wanted: str | None) -> Sweep:
-    """The sweep that `wanted` names, or a part of a name that no other has; without, the latest of
-    this user.
+    """The sweep that `wanted` names, by its name or a part that no other has; without it, the
+    latest of this user.
 
-    Raises SweepNotFoundError, which names those that there are.
+    Raises SweepNotFoundError, which names existing ones.
     """
     sweeps = list_sweeps()
     if not sweeps:
@@ -135,8 +110,8 @@ def find_sweep(wanted: str | None) -> Sweep:
 
 
 def new_sweep(name: str) -> Sweep:
-    """Make the folder of a sweep. Raises UsageError where the name is none or taken, and
-    RunFolderError where no folder can be made.
+    """Create the folder of a sweep. Raises UsageError if the name is not valid or taken, and
+    RunFolderError if the folder cannot be created.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -158,7 +133,7 @@ def new_sweep(name: str) -> Sweep:
 
 
 def free_name(wanted: str) -> str:
-    """`wanted` as a sweep can be called, with a number behind it where it is taken."""
+    """A valid name for a sweep, like `wanted`, with a number appended if it is taken."""
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-._") or "sweep"
     for number in range(1, 1_000_000):
         end = f"-{number}" if number > 1 else ""

@@ -1,4 +1,4 @@
-"""What a trainer says of traces, for those who wait for them."""
+"""Events about traces, written by the trainer and read by `operant trace`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def failed_notice(reason: str) -> str:
 
 
 def read_notice(text: str) -> list[str]:
-    """The names of the files that a notice tells of; none where it tells of something else. Raises
-    OperantError where they could not be written.
+    """The names of the files in an event about traces; empty for another event. Raises OperantError
+    if the traces could not be written.
     """
     if text.startswith(_FAILED):
         raise OperantError(text)

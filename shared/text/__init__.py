@@ -1,1 +1,1 @@
-"""Text from outside, made safe; numbers and secrets in it."""
+"""Text: made safe to show, numbers in it, secrets masked."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def harmless(text: str) -> str:
-    """`text` without what a terminal would obey rather than show: control characters, line ends and
-    marks that turn the direction of writing become spaces.
+    """`text` with spaces in place of characters that a terminal would interpret: control
+    characters, line ends and marks that change the writing direction.
 
     Names and messages come from pages, which anyone may write.
     """
@@ -15,14 +15,14 @@ def harmless(text: str) -> str:
 
 
 def harmless_lines(text: str) -> str:
-    """The same of a text of several lines, as a traceback, which keeps them."""
+    """`harmless` for a text of several lines, such as a traceback; its line ends stay."""
     return "\n".join(map(harmless, text.split("\n")))
 
 
 def harmless_toml(text: str) -> str:
-    """TOML as `tomli_w` writes it, with escapes (`\\u202e`) for control characters, marks that turn
-    the direction of writing and characters without a width. The file shows what it holds, and reads
-    back as the same values: such characters stand in quoted texts and keys only.
+    """TOML of `tomli_w` with escapes (`\\u202e`) for control characters, marks that change the
+    writing direction and characters without a width. It is read back as the same values: such
+    characters occur in quoted texts and keys only.
     """
     return "\n".join(
         line if line.isprintable() else "".join(map(_toml_letter, line))
@@ -38,7 +38,7 @@ def _toml_letter(letter: str) -> str:
 
 
 def one_line(text: str, max_characters: int = 1000) -> str:
-    """`text` as a single harmless line, words apart by one space, its end cut."""
-    # Twice as much is looked at as is kept: a text of gigabytes is not worth its cleaning.
+    """`text` as one harmless line of at most `max_characters`, with single spaces."""
+    # Twice as much is read as is kept: cleaning a text of gigabytes would take long.
     line = " ".join(harmless(text[: 2 * max_characters]).split())
     return line if len(line) <= max_characters else line[: max_characters - 1] + "…"

@@ -1,5 +1,5 @@
-"""Secrets left out of what a run keeps: keys of well-known forms, values that follow `password`,
-`api_key` and the like, and values of environment variables that are named like secrets.
+"""Masks secrets in the files of a run: keys of well-known forms, values that follow `password`,
+`api_key` and similar words, and values of environment variables with names like secrets.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _KEY = re.compile(
 
 
 def masked(value: Any) -> Any:
-    """`value`, a table or list included, with what is secret in its texts as `MASK`."""
+    """`value`, which may be a table or a list, with `MASK` in place of the secrets in its texts."""
     return _masked(value, secret_values(os.environ))
 
 
@@ -63,7 +63,7 @@ def _masked(value: Any, secrets: list[str], name: str = "") -> Any:
 
 
 def masked_text(text: str, secrets: Iterable[str] | None = None) -> str:
-    """`text` without keys, passwords and `secrets`, by default the values of the environment."""
+    """`text` with `MASK` in place of keys, passwords and `secrets`, by default `secret_values`."""
     for secret in secret_values(os.environ) if secrets is None else secrets:
         text = text.replace(secret, MASK)
     text = _PRIVATE_KEY.sub(rf"\1{MASK}", text)
@@ -73,22 +73,22 @@ def masked_text(text: str, secrets: Iterable[str] | None = None) -> str:
 
 
 def secret_values(environment: Mapping[str, str]) -> list[str]:
-    """The values of variables that are named like secrets; longest first, as one may be a part of
-    another. Of a value of several lines, as programs print it, each line.
+    """The values of variables with names like secrets, split into lines, as programs print them.
+    The longest is first, as one may be a part of another.
     """
-    found = {
+    values = {
         line
         for name, value in environment.items()
         if _SECRET_VARIABLE.search(name)
         for line in map(str.strip, value.splitlines())
-        # The head of a private key says that the short lines below it are secret too.
+        # Not the head of a private key, by which `masked_text` finds the whole key.
         if len(line) >= _MIN_SECRET_CHARACTERS and not _HEAD_OF_KEY.fullmatch(line)
     }
-    return sorted(found, key=len, reverse=True)
+    return sorted(values, key=len, reverse=True)
 
 
 def masked_arguments(arguments: Iterable[str]) -> list[str]:
-    """A command line without its secrets, also those that follow an option: `--api-key X`."""
+    """A command line with masked secrets, also those that follow an option: `--api-key X`."""
     kept: list[str] = []
     follows_name = False
     for argument in arguments:

@@ -1,5 +1,5 @@
-"""Anything at all in what a TOML file can hold, and in words: foreign objects may raise, hold
-themselves, or pretend to be what they are not.
+"""Converts any object to TOML's types or to text. Objects of other libraries may raise, contain
+themselves, or report a wrong class.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _short.maxlevel, _short.maxstring, _short.maxother = 2, 60, 60
 
 
 def plain(value: Any) -> Any:
-    """`value` as numbers, text, lists and tables; whatever else, as its text. Never raises.
+    """`value` as numbers, text, lists and tables; other objects as their text. Never raises.
 
-    A table leaves out keys whose value is None, which TOML has no word for; in a list it is "None",
-    so that what follows keeps its place. What lies deeper than `MAX_DEPTH` levels, as in a list
-    that holds itself, is only its type's name; what comes after `MAX_ENTRIES` is left out.
+    A table leaves out keys whose value is None, which TOML lacks; in a list it becomes "None", so
+    that later entries keep their places. Below `MAX_DEPTH` levels, as in a list that contains
+    itself, a value becomes its type's name; entries after `MAX_ENTRIES` are left out.
     """
     return _Plainer().plain(value, MAX_DEPTH)
 
 
 def is_true(value: Any) -> bool:
-    """`bool(value)`; not where it is neither, as an array or NotImplemented. Never raises."""
+    """`bool(value)`; False for values without one, such as an array. Never raises."""
     try:
         return value is not NotImplemented and bool(value)
     except Exception:
@@ -44,7 +44,7 @@ def is_true(value: Any) -> bool:
 
 
 def described(value: Any) -> str:
-    """`value` in at most a few dozen characters, for a warning. Never raises."""
+    """`value` in a few dozen characters, for a warning. Never raises."""
     try:
         return _short.repr(value).encode("utf-8", "backslashreplace").decode()[:200]
     except Exception:
@@ -58,11 +58,11 @@ def described_error(error: BaseException) -> str:
 
 
 def text_of(value: Any) -> str:
-    """`str(value)` that can be written as UTF-8; its type where it has none. Never raises."""
+    """`str(value)` in valid UTF-8; the type's name if it has no text. Never raises."""
     try:
         if isinstance(value, _CONTAINERS):
-            return described(value)  # str() of few lists that hold each other twice takes for ever
-        # A subclass of str may answer with anything: what it holds counts.
+            return described(value)  # str() of lists that contain each other twice takes for ever
+        # A subclass of str may return anything: the characters count.
         text = str.__str__(value) if isinstance(value, str) else str(value)
         return text.encode("utf-8", "replace").decode()
     except Exception:
@@ -70,12 +70,12 @@ def text_of(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """The name of the type of `value`, whatever that says of itself."""
+    """The name of the type of `value`, even if the type overrides it."""
     return str(type.__dict__["__name__"].__get__(type(value)))
 
 
 class _Plainer:
-    """Counts entries: a few lists that hold each other twice can unfold into billions."""
+    """`plain` with limits: a few lists that contain each other twice unfold into billions."""
 
     def __init__(self) -> None:
         self._entries_left, self._characters_left = MAX_ENTRIES, MAX_ALL_CHARACTERS
@@ -84,7 +84,7 @@ class _Plainer:
         try:
             if isinstance(value, bool):
                 return bool(value)
-            # What is written is str() of a number, and a subclass may say anything there.
+            # TOML gets str() of a number, which a subclass may override.
             if isinstance(value, int):
                 number = int.__index__(value)
                 return number if number.bit_length() <= MAX_INTEGER_BITS else text_of(number)

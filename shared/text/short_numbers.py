@@ -22,8 +22,8 @@ def format_si(number: float, digits: int = 3) -> str:
 
 
 def short_number(value: float) -> str:
-    """The value of any metric, with three or four digits that mean something and never more than
-    ten characters: 487.3, 0.01234, 0.00123, 1.20e-4.
+    """The value of a metric with three or four significant digits, in at most ten characters:
+    487.3, 0.01234, 0.00123, 1.20e-4.
     """
     if not math.isfinite(value):
         return _format_unusual(value)
@@ -37,12 +37,12 @@ def short_number(value: float) -> str:
 
 
 def exponent_of(step: float) -> int:
-    """The power of ten in `step`, safe against a thousand being a little less than one."""
+    """The power of ten in `step`, with a tolerance for rounding errors just below a power."""
     return 308 if math.isinf(step) else math.floor(math.log10(step) + 1e-9)
 
 
 def scientific(value: float, decimals: int) -> str:
-    """1.20e-4: as few digits in the exponent as it has."""
+    """Scientific notation without zeros in the exponent: 1.20e-4."""
     if value == 0:
         return "0"
     mantissa, _, exponent = f"{value:.{max(0, min(decimals, 5))}e}".partition("e")

@@ -1,5 +1,5 @@
-"""Numbers as people type them: 1e6, 10M, 1.5k, 1_000; and times: 90, 90s, 5m, 2h, 1d. And numbers
-that a script gives as arguments.
+"""Parses numbers that users type: 1e6, 10M, 1.5k, 1_000; and times: 90, 90s, 5m, 2h, 1d. Checks
+numbers that a script passes as arguments.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _TYPED = re.compile(
 
 
 def typed_number(text: str) -> float | None:
-    """The number that `text` says; None where it says none."""
+    """The number in `text`; None if it is not a number."""
     return _typed(text, _PREFIXES)
 
 
 def typed_seconds(text: str) -> float | None:
-    """The seconds that `text` says, with a unit or without; None where it says none."""
+    """The seconds in `text`, with or without a unit; None if it is not a time."""
     return _typed(text, _UNITS_S)
 
 
@@ -36,7 +36,7 @@ def _typed(text: str, units: dict[str, float]) -> float | None:
         return None
     try:
         number = float(match["digits"]) * units[match["unit"]]
-    except ValueError:  # underscores where Python has none
+    except ValueError:  # an underscore where Python allows none
         return None
     return None if math.isnan(number) else number
 

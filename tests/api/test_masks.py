@@ -36,8 +36,8 @@ from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.experiment.onnx_export import write_onnx
 from operant.trainer.jit.streams import TRAINING
 from operant.trainer.policies.distributions.categorical import Categorical, MultiCategorical
-from operant.trainer.policies.masks import ILLEGAL, any_legal, masked
 from operant.trainer.policies.normalizers import observe
+from operant.trainer.policies.policy import ILLEGAL, any_legal, masked
 from operant.trainer.spaces import Discrete as OurDiscrete
 from operant.trainer.spaces import MultiDiscrete as OurMultiDiscrete
 

@@ -31,8 +31,7 @@ from operant.trainer.jit.streams import TRAINING
 from operant.trainer.playing.gymnasium_episodes import GymnasiumEpisodes
 from operant.trainer.policies.actor_critic import ActorCritic
 from operant.trainer.policies.encoder import PartsEncoder, own_encoder
-from operant.trainer.policies.normalizers import observe
-from operant.trainer.policies.packed import as_numbers
+from operant.trainer.policies.normalizers import as_numbers, observe
 from operant.trainer.settings.policy import PolicyConfig
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,6 @@ import resource
 import struct
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,8 @@ from command_line import operant
 
 from operant.commands.helpers.output import headline
 from operant.monitor.panels.run_summary import draw_notice, draw_numbers, draw_progress, draw_title
-from operant.monitor.remote.frames import MAGIC, Frame, write_frame
+from operant.monitor.remote.changed_files import whole
+from operant.monitor.remote.frames import MAGIC, PROTOCOL, Frame, write_frame
 from operant.monitor.remote.host import RemoteName
 from operant.monitor.remote.remote_run import RemoteRun
 from operant.monitor.runs.reading.conditions import condition_of
@@ -27,30 +27,29 @@ from operant.monitor.widgets.machine_panel import draw_machine
 from operant.shared.errors import OperantError
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
-STATUS = {
-    "run": "far", "state": "running", "age_s": 1.0, "iteration": 3, "env_steps": 100,
-    "env_steps_per_s": 50.0, "progress_fraction": 0.5, "eta_s": 2.0, "metrics": {"loss": 0.5},
-    "message": "", "phase": "evaluating", "phase_s": 1.0, "phase_done": 3, "phase_total": 7,
-    "phase_unit": "episodes", "phase_left_s": 5.0,
+REPORT: dict[str, Any] = {
+    "is_recorded": True, "num_media": 3, "returns": [0.5, 1.5],
+    "status": {
+        "run": "far", "state": "running", "age_s": 1.0, "iteration": 3, "env_steps": 100,
+        "env_steps_per_s": 50.0, "progress_fraction": 0.5, "eta_s": 2.0, "metrics": {"loss": 0.5},
+        "message": "", "phase": "evaluating", "phase_s": 1.0, "phase_done": 3, "phase_total": 7,
+        "phase_unit": "episodes", "phase_left_s": 5.0,
+    },
 }  # fmt: skip
-HEAD: dict[str, Any] = {
-    "protocol": 1,
-    "run": "far",
-    "status": STATUS,
-    "is_page_expected": True,
-    "log": ["begun"],
-    "page": {"identity": [1, 2, 3], "bytes": 100_000},
-    "machine": {"num_processes": 1, "num_threads": 2, "memory_bytes": 3, "total_memory_bytes": 4,
-                "num_cores": 5, "cpu_cores": 0.5, "core_loads": [0.5], "load": 1.0, "user": "kim",
-                "used_memory_bytes": 3,
-                "disk": {"free_bytes": 1, "total_bytes": 2, "read_bytes_per_s": 0.5,
-                         "write_bytes_per_s": 0.5, "is_run_alone": True},
-                "gpus": [{"name": "H200", "utilization_fraction": 0.5, "memory_bytes": 1,
-                          "total_memory_bytes": 2, "power_w": 1.0, "power_limit_w": 2.0,
-                          "temperature_c": 3.0, "index": 0, "slowdown_c": 90.0, "clock_mhz": 1.0,
-                          "max_clock_mhz": 2.0, "memory_clock_mhz": 1.0, "throttled": ["too hot"],
-                          "others": [{"pid": 1, "user": "ann", "name": "x", "memory_bytes": 1}]}]},
+MACHINE: dict[str, Any] = {
+    "num_processes": 1, "num_threads": 2, "memory_bytes": 3, "total_memory_bytes": 4,
+    "num_cores": 5, "cpu_cores": 0.5, "core_loads": [0.5], "load": 1.0, "user": "kim",
+    "used_memory_bytes": 3,
+    "disk": {"free_bytes": 1, "total_bytes": 2, "read_bytes_per_s": 0.5,
+             "write_bytes_per_s": 0.5, "is_run_alone": True},
+    "gpus": [{"name": "H200", "utilization_fraction": 0.5, "memory_bytes": 1,
+              "total_memory_bytes": 2, "power_w": 1.0, "power_limit_w": 2.0,
+              "temperature_c": 3.0, "index": 0, "slowdown_c": 90.0, "clock_mhz": 1.0,
+              "max_clock_mhz": 2.0, "memory_clock_mhz": 1.0, "throttled": ["too hot"],
+              "others": [{"pid": 1, "user": "ann", "name": "x", "memory_bytes": 1}]}],
 }  # fmt: skip
+PAGE: dict[str, Any] = {"file": "page", "at": 0, "size": 100_000, "version": "1",
+                        "is_complete": True, "is_gone": False}  # fmt: skip
 WRONG: tuple[Any, ...] = (
     None, True, -1, 2**70, 10**4000, float("inf"), float("nan"), 1.5, "", ESCAPE, "x" * 100_000, [],
     [1], ["x"], [None], {}, {"a": ESCAPE}, {"a": []}, [[[[]]]], {ESCAPE: 1.0},
@@ -75,11 +74,16 @@ def with_field(head: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[
     return dict(changed)
 
 
-def stream_of(*frames: Frame) -> bytes:
+def stream_of(*frames: Frame, head: dict[str, Any] | None = None) -> bytes:
     out = io.BytesIO()
-    for frame in frames:
+    for frame in (Frame(head or {"protocol": PROTOCOL, "run": "far"}), *frames):
         write_frame(out, frame)
     return out.getvalue()
+
+
+def file(name: str, value: Any) -> Frame:
+    head, data = whole(name, json.dumps(value).encode())
+    return Frame({"run": "far", **head}, data)
 
 
 @pytest.fixture
@@ -97,15 +101,29 @@ def far(tmp_path: Path, monkeypatch):
     return answer
 
 
-@pytest.mark.parametrize("path", list(places(HEAD)), ids=lambda path: ".".join(map(str, path)))
-def test_a_wrong_field_is_shown_or_one_line(far, path):
+def frames_with(path: tuple[Any, ...], value: Any) -> list[Frame]:
+    """A report, the numbers of a machine and the head of a page, one of them with another value."""
+    sent = with_field({"report": REPORT, "machine": MACHINE, "page": PAGE}, path, value)
+    parts = sent["report"], sent["machine"], sent["page"]
+    if not isinstance(parts[2], dict):
+        return []
+    page = Frame({"run": "far", **parts[2]}, b"x" * 5000)
+    return [file("status.json", parts[0]), file("machine.json", parts[1]), page]
+
+
+ALL = {"report": REPORT, "machine": MACHINE, "page": PAGE}
+
+
+@pytest.mark.parametrize("path", list(places(ALL)), ids=lambda path: ".".join(map(str, path)))
+def test_a_wrong_field_is_shown_or_one_line(path):
+    source = RemoteRun(RemoteName("box", "far"))
     for value in WRONG:
-        source = RemoteRun(RemoteName("box", "far"))
         refused = ""
-        try:
-            source._take(Frame(with_field(HEAD, path, value)))
-        except OperantError as error:
-            refused = str(error)
+        for frame in frames_with(path, value):
+            try:
+                source._stream._take(source._stream.mirror.take(frame))
+            except OperantError as error:
+                refused = str(error)
         assert "\x1b" not in refused
         assert len(refused) < 500
         view = source.poll()
@@ -118,7 +136,7 @@ def test_a_wrong_field_is_shown_or_one_line(far, path):
         for width in (20, 80):
             lines = draw_machine([sample, sample] if sample else [], width, 20)
             assert "\x1b" not in "".join(text for line in lines for text, _ in line)
-        source.close()
+    source.close()
 
 
 @pytest.mark.parametrize(
@@ -127,12 +145,14 @@ def test_a_wrong_field_is_shown_or_one_line(far, path):
         b"", b"Last login: never\n", b"x" * 100_000, MAGIC, MAGIC + b"\xff" * 8,
         MAGIC + struct.pack("<II", 2, 0) + b"[]",
         MAGIC + struct.pack("<II", 3, 0) + b"\xff\xfe\xfd",
-        MAGIC + struct.pack("<II", 200_000, 0) + b"[" * 200_000,
-        stream_of(Frame({"protocol": 99})), stream_of(Frame({"protocol": [ESCAPE]})),
-        stream_of(Frame({"protocol": 1})), stream_of(Frame({"protocol": 1, "status": 5})),
-        stream_of(Frame(with_field(HEAD, ("status", "metrics"), {"a": "x"}))),
+        MAGIC + struct.pack("<II", 4000, 0) + b"[" * 4000,
+        stream_of(head={"protocol": 99}), stream_of(head={"protocol": [ESCAPE]}),
+        stream_of(), stream_of(file("status.json", {"status": 5})),
+        stream_of(file("status.json", with_field(REPORT, ("status", "metrics"), {"a": "x"}))),
+        stream_of(file("status.json", with_field(REPORT, ("status", "state"), "hibernating"))),
+        stream_of(file("../status.json", REPORT)), stream_of(file("lock", 1)),
     ],
-    ids=range(13),
+    ids=range(16),
 )  # fmt: skip
 def test_a_stream_that_is_none_is_one_line(far, stdout):
     far(stdout, b"first\n" + ESCAPE.encode() + b" no such run\n", 1)
@@ -142,55 +162,40 @@ def test_a_stream_that_is_none_is_one_line(far, stdout):
     assert "\x1b" not in done.stderr
 
 
-def test_states_and_fields_of_a_newer_operant_are_shown_as_text(far):
-    status = {**STATUS, "state": "hibernating", "mood": "good", "parts": [1, 2]}
-    far(stream_of(Frame({"protocol": 1, "status": status})))
-    rows = [line.split() for line in operant("status", "box:far").stdout.splitlines()]
-    assert ["state", "hibernating"] in rows
-    assert ["message", "mood:", "good"] in rows
-
-
 def test_another_protocol_says_which_and_what_to_do(far):
-    far(stream_of(Frame({"protocol": 2})))
+    far(stream_of(head={"protocol": 1}))
     done = operant("status", "box:far")
-    assert "streams protocol 2, this operant reads 1; install the same version" in done.stderr
+    assert "streams protocol 1, this operant reads 2; install the same version" in done.stderr
 
 
 def _deep() -> bytes:
-    """A head of 2 MiB that is nothing but containers."""
-    return (
-        b'{"protocol":1,"status":{"run":"far","state":"running","metrics":{"a":'
-        + (b"[" * 900 + b"]" * 900 + b",[")
-        + b"[]," * ((2 << 20) // 3 - 100)
-        + b"[]]}}}"
-    )
+    """A report of nothing but containers."""
+    text = b'{"status": {"run": "far", "metrics": {"a": ' + b"[" * 900 + b"]" * 900 + b",["
+    head, data = whole("status.json", text + b"[]," * ((1 << 20) // 3 - 1000) + b"[]]}}}")
+    return stream_of(Frame({"run": "far", **head}, data))
 
 
-def _inflating() -> bytes:
-    """A page of 256 MiB, as many blocks of zeros as a body takes."""
-    block = zlib.compress(bytes(4096), 9)
-    head = {**HEAD, "page": {"identity": [1, 2, 3], "bytes": 1 << 28}}
-    body = b"".join(struct.pack("<II", i, len(block)) + block for i in range(60_000))
-    return stream_of(Frame(head, body))
+def _page(at: int) -> Frame:
+    return Frame({"run": "far", "file": "page", "at": at}, bytes(16 << 20))
 
 
-def _metrics(count: int) -> bytes:
-    return stream_of(
-        Frame({**HEAD, "status": {**STATUS, "metrics": {f"{i:x}": i for i in range(count)}}})
-    )
+REPORTED = file("status.json", REPORT)
+MANY = {f"{i:x}": i for i in range(110_000)}
 
 
 @pytest.mark.parametrize(
     "stdout",
     [
         MAGIC + struct.pack("<II", 0xFFFFFFFF, 0xFFFFFFFF),
-        MAGIC + struct.pack("<II", len(_deep()), 0) + _deep(),
-        _inflating(),
-        _metrics(110_000),
-        stream_of(*[Frame(HEAD)] * 200),
+        _deep(),
+        stream_of(REPORTED, *[_page(0)] * 50, *[_page(i << 24) for i in range(20)]),
+        stream_of(file("status.json", with_field(REPORT, ("status", "metrics"), MANY))),
+        stream_of(*[REPORTED] * 2000),
+        stream_of(REPORTED, *(Frame({"run": f"{i}", "file": "page", "size": 1 << 27}) for i in
+                              range(10_000))),
     ],
-    ids=["claims", "deep", "blocks", "metrics", "many"],
-)
+    ids=["claims", "deep", "pages", "metrics", "many", "runs"],
+)  # fmt: skip
 def test_a_hostile_stream_takes_a_watcher_little_memory_and_time(far, stdout):
     far(stdout)
     tools = str(Path(__file__).parents[2] / "tools")
@@ -205,7 +210,8 @@ fuzz.limit_memory()
 begin_s = time.process_time()
 try:
     source.connect()
-    source._take_all()
+    for frame in source._stream._connection.frames():
+        source._stream._take(source._stream.mirror.take(frame))
 except OperantError as error:
     assert len(str(error)) < 500
 source.poll()

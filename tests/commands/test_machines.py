@@ -19,13 +19,13 @@ from terminal import operant_in_a_terminal, read_until
 from waiting import wait_for
 
 from operant.monitor.app import MonitorApp
-from operant.monitor.remote import remote_list, row_bounds
-from operant.monitor.remote.frames import Frame, read_frame, write_frame
-from operant.monitor.remote.machines import Machines
-from operant.monitor.remote.remote_list import RemoteList
-from operant.monitor.remote.run_elsewhere import RunElsewhere
-from operant.monitor.remote.sending import _ListSender
+from operant.monitor.remote import mirror, remote_stream
+from operant.monitor.remote.changed_files import whole
+from operant.monitor.remote.frames import PROTOCOL, Frame, write_frame
+from operant.monitor.remote.remote_list import Machines, RemoteList
+from operant.monitor.remote.sending import LIST_METRICS, _ListSender
 from operant.monitor.screens.run_screen import RunScreen
+from operant.shared.runs.run_elsewhere import RunElsewhere
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
 
@@ -51,7 +51,7 @@ def there(tmp_path: Path, monkeypatch) -> Path:
     script.chmod(0o700)
     monkeypatch.setenv("OPERANT_SSH", str(script))
     monkeypatch.setenv("OPERANT_REMOTE", shlex.join([sys.executable, "-m", "operant"]))
-    monkeypatch.setattr(remote_list, "AGAIN_AFTER_S", 0.1)
+    monkeypatch.setattr(remote_stream, "AGAIN_AFTER_S", 0.1)
     return tmp_path
 
 
@@ -116,8 +116,8 @@ def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_sessio
     assert told["b", f"b:{second.run.id}"]["env_steps"] == 100
     assert [one["machine"] for one in found].count(None) == 1
     head, *lines = operant("runs", "--host", "a").stdout.splitlines()
-    assert (head.split()[0], len(lines)) == ("run", 2)
-    assert any(re.match(f"a:{far.run.id} +running", line) for line in lines)
+    assert (head.split()[:3], len(lines)) == (["state", "run", "machine"], 2)
+    assert any(re.match(f"running +a:{far.run.id} +a ", line) for line in lines)
     # What is listed is what other commands take.
     assert operant_json("status", f"a:{far.run.id}")["metrics"]["loss"] == 0.5
 
@@ -164,7 +164,7 @@ def test_the_list_follows_runs_that_begin_move_on_and_go(run_on, make_session):
         wait_for(lambda: far_row().status.env_steps == 200)
         assert far_row().status.metrics["loss"] == 0.25
         assert far_row().config == {"seed": 3}  # sent once
-        assert far_row().run == RunElsewhere(far_row().run.remote)
+        assert far_row().run == RunElsewhere("a", session.run.id, Path())
         session.close("stopped", 143)
         wait_for(lambda: far_row().status.state == "stopped")
         os.rename(session.run.folder, session.run.folder.with_name(".gone"))
@@ -185,46 +185,71 @@ def test_a_machine_that_comes_back_is_listed_and_one_that_goes_keeps_its_runs(ru
         wait_for(lambda: ("b", "late") in names(machines))
         assert troubles(machines) == {"a": "", "b": ""}
         (there / "b.down").touch()
-        machines._lists[1]._connection.close()
+        machines.lists[1].stream._connection.close()
         wait_for(lambda: "trying again" in troubles(machines)["b"])
         lost = {row.host: row.is_lost for row in machines.poll().rows}
         assert lost == {"a": False, "b": True}
 
 
-def test_a_machine_that_falls_silent_is_said(monkeypatch):
+def take(known: RemoteList, *heads_and_data: tuple[dict[str, object], bytes]) -> list[str]:
+    """What a list knows once these pieces came."""
+    for head, data in heads_and_data:
+        known.stream._take(known.stream.mirror.take(Frame(head, data)))
+    return [row.name for row in known.poll().rows]
+
+
+def report(run: str, **fields: object) -> tuple[dict[str, object], bytes]:
+    status = {"run": run, "state": "running"}
+    head, data = whole("status.json", json.dumps({"status": {**status, **fields}}).encode())
+    return {"run": run, **head}, data
+
+
+def manifest(run: str, text: str) -> tuple[dict[str, object], bytes]:
+    head, data = whole("run.toml", text.encode())
+    return {"run": run, **head}, data
+
+
+def test_a_machine_that_falls_silent_is_said():
     clock = [100.0]
     silent = RemoteList("a", lambda: clock[0])
-    assert silent.poll().trouble == "connecting"
-    silent._take(Frame({"protocol": 1, "rows": [{"run": "x", "status": None}]}))
-    assert (silent.poll().trouble, silent.poll().rows[0].is_lost) == ("", False)
+    assert silent.poll().machines[0].trouble == "connecting to a"
+    take(silent, report("x"))
+    assert (silent.stream.trouble, silent.poll().rows[0].is_lost) == ("", False)
     clock[0] += 42
-    assert silent.poll().trouble == "a says nothing for 42 s"
+    assert silent.stream.trouble == "a says nothing for 42 s"
     assert silent.poll().rows[0].is_lost
 
 
 def test_what_a_connection_no_longer_names_is_gone():
     known = RemoteList("a")
-    known._take(Frame({"rows": [{"run": "x"}, {"run": "y"}]}))
-    known._unnamed = set(known._rows)  # connected anew
-    known._take(Frame({"rows": [{"run": "y"}], "is_complete": False}))
-    assert [row.name for row in known.poll().rows] == ["x", "y"]
-    known._take(Frame({"rows": [], "is_complete": True}))
-    assert [row.name for row in known.poll().rows] == ["y"]
+    assert take(known, report("x"), report("y")) == ["x", "y"]
+    known.stream._unnamed = set(known.stream.mirror.runs)  # connected anew
+    assert take(known, report("y"), ({"is_complete": False}, b"")) == ["x", "y"]
+    assert take(known, ({"is_complete": True}, b"")) == ["y"]
 
 
 @pytest.mark.parametrize(
-    "rows",
+    "pieces",
     [
-        5, [{"run": ""}], [{"run": "x", "status": {"state": "running", "metrics": {"a": "b"}}}],
+        [({"run": "x", "file": "../lock", "size": 0}, b"")],
+        [({"run": "x", "file": "run.toml", "size": 1 << 40}, b"")],
+        [({"run": "x", "file": "console.log", "at": -5}, b"x")],
+        [({"run": "x", "file": 5}, b"")],
+        [report("")],
+        [report("x", metrics={"a": "b"})],
+        [report("x", age_s=float("nan"))],
+        [({"run": "x", **whole("status.json", b"[]")[0]}, b"[]")],
     ],
-)  # fmt: skip
-def test_a_list_that_is_wrong_is_one_line(there, rows):
+)
+def test_a_list_that_is_wrong_is_one_line(there, pieces):
     answer = io.BytesIO()
-    write_frame(answer, Frame({"protocol": 1, "rows": rows}))
+    write_frame(answer, Frame({"protocol": PROTOCOL}))
+    for head, data in pieces:
+        write_frame(answer, Frame(head, data))
     (there / "a.answer").write_bytes(answer.getvalue())
     done = operant("runs", "--host", "a")
     assert done.returncode == 1
-    assert done.stderr.startswith("operant: warning: the stream's rows")
+    assert done.stderr.startswith("operant: warning: the stream")
     assert done.stderr.count("\n") == 1
 
 
@@ -235,69 +260,51 @@ def test_a_run_that_nobody_could_send_whole_does_not_hide_the_others(operant_hom
         if name == "odd":
             wide = "".join(f'"{"é" * 190}{i}" = "{"é" * 500}"\n' for i in range(600))
             run.manifest_path.write_text(f'device = "{"é" * 100_000}"\n[config]\n{wide}')
-    known, stream = RemoteList("a"), io.BytesIO()
-    for frame in _ListSender().look():
-        write_frame(stream, frame)
-    stream.seek(0)
-    while frame := read_frame(stream):
-        known._take(frame)
+    known = RemoteList("a")
+    take(known, *_ListSender().look())
     rows = {row.name[16:-5]: row for row in known.poll().rows}
     assert rows.keys() == {"odd", "good"}
     assert rows["odd"].device == "é" * 40
-    assert len(rows["odd"].config) == row_bounds.MAX_KEYS
 
 
-def hostile_row(name: str) -> dict[str, object]:
-    """A run of which everything is more than a machine sends."""
-    status = {"run": name, "state": "running"}
-    return {
-        "run": name,
-        "status": {
-            **status,
-            "metrics": {f"{i}/{'m' * 5000}": i for i in range(300)},
-        },
-        "config": {f"{i}/{'k' * 500}": "v" * 500 for i in range(600)} | {"0": 10**4000},
-        "returns": [0.5] * 5000,
-    }
-
-
-def test_of_a_run_no_more_is_kept_than_a_machine_sends():
+def test_of_a_run_in_a_list_a_part_of_its_metrics_is_sent(run_on, there, monkeypatch):
+    session = run_on("a", "wide")
+    session.metrics.publish({f"m/{i}": i for i in range(300)}, 2, 200)
+    monkeypatch.setenv("OPERANT_HOME", str(there / "a"))
+    monkeypatch.setenv("OPERANT_PAGES", str(there / "pages-a"))
     known = RemoteList("a")
-    known._take(Frame({"rows": [hostile_row("x")]}))
-    (row,) = known.poll().rows
-    assert len(row.status.metrics) == row_bounds.MAX_METRICS
-    assert max(map(len, row.status.metrics)) == row_bounds.NAME_CHARACTERS
-    assert len(row.config) == row_bounds.MAX_KEYS
-    assert {len(text) for text in (*row.config, *row.config.values())} == {200}
-    assert len(row.returns) == row_bounds.MAX_RETURNS
+    take(known, *_ListSender().look())
+    assert len(known.poll().rows[0].status.metrics) == LIST_METRICS
 
 
 def test_runs_for_which_there_is_no_room_are_left_out(monkeypatch):
-    monkeypatch.setattr(remote_list, "MAX_LIST_BYTES", 10_000)
+    monkeypatch.setattr(mirror, "MAX_MIRROR_BYTES", 25_000)
     known = RemoteList("a")
-
-    def names_with(head):
-        known._take(Frame(head))
-        return [row.name for row in known.poll().rows]
-
-    small = {"run": "small", "config": {"k": "v" * 100}}
-    assert names_with({"rows": [small, hostile_row("x"), {**small, "run": "y"}]}) == ["small", "y"]
+    large = manifest("x", f'device = "{"d" * 9_000}"')
+    assert take(known, report("small"), large, report("x"), report("y")) == ["small", "x", "y"]
+    assert known.poll().rows[1].device == "d" * 40
+    take(known, report("z"), manifest("z", "a = 1\n" * 1000), manifest("z", "a = [" + "1," * 2000))
+    assert not list(known.stream.mirror.runs["z"].folder.glob("run.toml"))
     # What grows beyond it stays as it was, and what goes makes room.
-    assert names_with({"rows": [{**hostile_row("y")}]}) == ["small", "y"]
-    assert known.poll().rows[1].config == {"k": "v" * 100}
-    many = [{"run": f"{i}", "config": {"k": "v" * 100}} for i in range(100)]
-    kept = names_with({"rows": many})
-    assert 20 < len(kept) < 60
-    assert names_with({"rows": [], "gone": kept}) == []
-    assert names_with({"rows": many}) != []
-    assert known._num_bytes <= 10_000
+    take(known, manifest("x", f'device = "{"e" * 90_000}"'))
+    assert (known.stream.mirror.runs["x"].folder / "run.toml").read_text()[-2] == "d"
+    take(known, ({"run": "x", "is_gone": True}, b""), manifest("z", "a = 1\n" * 30))
+    assert list(known.stream.mirror.runs["z"].folder.glob("run.toml"))
+
+
+def test_more_runs_than_a_list_takes_are_left_out(monkeypatch):
+    monkeypatch.setattr(mirror, "MAX_RUNS", 3)
+    assert take(RemoteList("a"), *(report(f"{i}") for i in range(9))) == ["0", "1", "2"]
 
 
 def test_names_from_elsewhere_reach_no_terminal_as_they_are(there):
     answer = io.BytesIO()
-    row = {"run": "x\x1b[2Jy", "device": "\x1b]0;owned\x07", "config": {"\x1b": "\x1b"}}
-    status = {"run": "x", "state": "running", "message": "\x1b[2J", "age_s": 1.0}
-    write_frame(answer, Frame({"protocol": 1, "rows": [{**row, "status": status}]}))
+    run = "x\x1b[2Jy"
+    write_frame(answer, Frame({"protocol": PROTOCOL}))
+    text = 'device = "\\u001b]0;owned\\u0007"\n[config]\n"\\u001b" = "\\u001b"\n'
+    for head, data in (manifest(run, text), report(run, message="\x1b[2J", age_s=1.0)):
+        write_frame(answer, Frame(head, data))
+    write_frame(answer, Frame({"is_complete": True}))
     (there / "a.answer").write_bytes(answer.getvalue())
     for arguments in (["--json"], []):
         done = operant("runs", "--host", "a", *arguments)

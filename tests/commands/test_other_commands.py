@@ -87,7 +87,7 @@ def test_status_is_one_object_of_valid_json(finished_run):
 
 def test_runs_is_a_list_of_the_same_without_metrics(finished_run):
     (status,) = operant_json("runs")
-    assert set(status) == STATUS_FIELDS - {"metrics"} | {"return", "device"}
+    assert set(status) == STATUS_FIELDS - {"metrics"} | {"return", "device", "machine"}
     assert finished_run.id in operant("runs").stdout
 
 

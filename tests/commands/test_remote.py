@@ -87,7 +87,7 @@ def test_nothing_is_left_running_there_when_the_watcher_goes(ssh):
 
 
 def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
-    monkeypatch.setattr("operant.monitor.remote.remote_run.AGAIN_AFTER_S", 0.5)
+    monkeypatch.setattr("operant.monitor.remote.remote_stream.AGAIN_AFTER_S", 0.5)
     session = start_session()
     source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
     source.connect()

@@ -1,4 +1,4 @@
-"""Tables that fit a terminal, and those of runs and status."""
+"""The tables of runs and of a status."""
 
 from __future__ import annotations
 
@@ -14,43 +14,10 @@ from fcntl import ioctl
 import pytest
 from command_line import error_line, operant
 
-from operant.commands.helpers.tables import Column, table_lines
 from operant.shared.page.schema import Metric
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 from operant.shared.runs.session import RunSession
-
-COLUMNS = [
-    Column("run", ["20261121-cart-k3f9", "b"], least=8, differs_at_ends=True),
-    Column("steps", ["1", "12.3k"], ">", goes_at=1),
-    Column("about", ["", "a long word on it"], least=6, goes_at=2),
-]
-
-
-def test_columns_are_aligned_and_whole_without_a_width():
-    assert table_lines(COLUMNS, None) == [
-        "run                 steps  about",
-        "20261121-cart-k3f9      1",
-        "b                   12.3k  a long word on it",
-    ]
-
-
-def test_the_last_column_gives_way_first_then_the_name_then_columns_go():
-    assert table_lines(COLUMNS, 38)[2] == "b                   12.3k  a long wor…"
-    assert table_lines(COLUMNS, 26)[1:] == ["202…rt-k3f9      1", "b            12.3k  a lon…"]
-    assert table_lines(COLUMNS, 20)[1:] == ["2026…art-k3f9      1", "b              12.3k"]
-    assert table_lines(COLUMNS, 12)[1:] == ["202…art-k3f9", "b"]
-    assert table_lines(COLUMNS, 3)[1:] == ["20…-k3f9", "b"]  # no narrower than that
-
-
-@pytest.mark.parametrize("width", range(8, 60))
-def test_no_line_is_wider_than_asked_for(width):
-    assert max(map(len, table_lines(COLUMNS, width))) <= width
-
-
-def test_a_column_without_text_is_left_out_and_wide_letters_count_twice():
-    columns = [Column("a", ["日本", "x"]), Column("none", ["", ""]), Column("b", ["1", "2"])]
-    assert table_lines(columns, None) == ["a     b", "日本  1", "x     2"]
 
 
 @pytest.fixture
@@ -70,12 +37,13 @@ def runs():
 def test_runs_is_one_table_with_all_there_is_to_say(runs):
     change_notes(runs[1].folder, lambda notes: RunNotes("wide net", "a note", ("good",)))
     head, second, first = operant("runs").stdout.splitlines()
-    assert head.split() == ["run", "state", "age", "steps", "progress", "speed", "episode/return",
-                            "device", "about"]  # fmt: skip
+    assert head.split() == [
+        "state", "run", "age", "steps/s", "return", "steps", "device", "done", "about",
+    ]  # fmt: skip
     for words in (runs[0].id, "failed", "12.3k", "25.0%", "12.50", "cpu", "first is over"):
         assert words in first
-        assert head.find("device") == first.find("cpu") == second.find("cpu")
-    assert second.startswith("wide net  ")
+        assert head.find("device") == first.find("   cpu") == second.find("   cpu")
+    assert second.startswith("finished  wide net  ")
     assert second.endswith("second is over; #good a note")
 
 
@@ -86,9 +54,9 @@ def test_a_run_without_a_return_shows_its_main_metric_by_name(runs):
     session.close("finished", 0)
     head, third, *others = operant("runs").stdout.splitlines()
     assert "metric" in head.split()
-    assert "episode/return" not in head.split()
+    assert "return" not in head.split()
     assert ("0.75" in third, "train/loss" in third) == (True, True)
-    assert all("episode/return" in line and "12.50" in line for line in others)
+    assert all("12.50" in line for line in others)
 
 
 @pytest.mark.parametrize("width", [60])
@@ -147,10 +115,11 @@ def test_runs_are_sorted_by_a_setting_of_which_the_last_part_is_enough():
         session.metrics.publish({"optimizer/learning_rate": 1.0 - rate})
         session.close("finished", 0)
     lines = operant("runs", "--sort", "learning_rate").stdout.splitlines()
-    assert lines[0].split()[:2] == ["run", "ppo.learning_rate"]
-    assert [float(line.split()[1]) for line in lines[1:]] == [1e-2, 1e-3, 1e-4]
+    assert lines[0].split()[:4] == ["state", "run", "age", "steps/s"]
+    assert lines[0].split()[4] == "ppo.learning_rate"
+    assert [float(line.split()[4]) for line in lines[1:]] == [1e-2, 1e-3, 1e-4]
     by_metric = operant("runs", "--sort", "optimizer/learning_rate").stdout
-    values = [line.split()[1] for line in by_metric.splitlines()[1:]]
+    values = [line.split()[4] for line in by_metric.splitlines()[1:]]
     assert values == ["0.9999", "0.9990", "0.9900"]
     grouped = operant("runs", "--group-by", "learning_rate", "--sort", "learning_rate").stdout
     assert [line.split()[0] for line in grouped.splitlines()[1:]] == [

@@ -37,7 +37,7 @@ FROM_REPLAY = {
 # Arrays of float64 that are meant: statistics, sums and metrics, and what has to tell apart more
 # than 2^24 numbers.
 FLOAT64 = {
-    "experiment/executors": "metrics",
+    "experiment/graphs": "metrics",
     "machine/staged_values": "metrics",
     "envs/vector_on_gpu": "returns of episodes",
     "collecting/on_gpu": "returns of episodes",

@@ -49,7 +49,7 @@ def shapes():
         if not host_of(env).is_own:
             continue
         config = load_config(preset)
-        if not can_be_on_gpu(config):
+        if not can_be_on_gpu(config.facts()):
             continue
         yield preset, lambda more, preset=preset: load_config(preset, more)
         for hardware in hardware_names():

@@ -28,7 +28,7 @@ import torch
 from gpu_subjects import PPO, SIZES, SUBJECTS, Subject, differences
 
 from operant.trainer.config.from_values import make_config
-from operant.trainer.experiment.executors import Graphs
+from operant.trainer.experiment.graphs import Graphs
 from operant.trainer.experiment.overlapping import LaggingCollector, OverlappingGraphs
 from operant.trainer.machine.staged_values import StagedValues
 from operant.trainer.memory.orders_on_gpu import CountedOrders

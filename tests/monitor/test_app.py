@@ -31,7 +31,7 @@ from operant.monitor.runs.machine.tuning_advice import MORE_ENVS, Knobs
 from operant.monitor.runs.reading.alerts import Alert
 from operant.monitor.runs.reading.run_source import Looked
 from operant.monitor.screens.help_screen import HelpScreen
-from operant.monitor.screens.run_screen import NoticeLine, RunScreen
+from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
 from operant.monitor.session.settings import Settings
 from operant.monitor.widgets.chart_grid import ChartGrid
@@ -143,7 +143,7 @@ async def test_every_state_is_said_as_it_comes_and_the_screen_stays_usable():
         for source.view, words in STATES:
             await until(pilot, shows(pilot, *words))
             is_well = source.view.status.state in ("running", "finished") and source.view.publish
-            assert app.screen.query_one(NoticeLine).display != bool(is_well)
+            assert app.screen.query_one("#notice").display != bool(is_well)
             await pilot.press("tab", "enter", "escape", "right", "enter", "escape")
             await pilot.press("question_mark")
             await until(pilot, shows(pilot, "everywhere"))
@@ -171,7 +171,7 @@ async def test_the_list_and_its_runs_lead_to_each_other():
     app = choosing()
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, shows(pilot, "7 runs", "✗ crashed", "! failed", "◌ starting"))
-        table = app.screen.query_one(RunsTable)
+        table = app.screen.query_one("#runs")
         await pilot.press("down", "down", "down", "up")
         assert table.selected == all_states().rows[2].run
         await pilot.press("enter")
@@ -220,7 +220,7 @@ async def test_the_list_follows_runs_and_machines_that_come_and_go():
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, shows(pilot, "5 runs"))
         await pilot.press("down")
-        table = app.screen.query_one(RunsTable)
+        table = app.screen.query_one("#runs")
         source.view = RunsView(rows, True)
         await until(pilot, shows(pilot, "7 runs"))
         assert table.selected == rows[3].run
@@ -523,7 +523,7 @@ async def test_the_list_is_filtered_sorted_and_says_what_is_wrong():
             await until(pilot, shows(pilot, f"return{arrow}"))
         await pilot.press("s", "down", "enter")  # after the next column come all others
         await until(pilot, lambda: app.session.settings.order == "newest")
-        await pilot.click(RunsTable, offset=(45, 0))
+        await pilot.click("#runs", offset=(45, 0))
         await until(pilot, lambda: app.session.settings.order != "newest")
         titles = [command.title for command in app.get_system_commands(app.screen)]
         assert "filter by words and values" in titles

@@ -15,7 +15,6 @@ from operant.monitor.widgets.chart_grid import ChartGrid
 from operant.monitor.widgets.console_panel import ConsolePanel
 from operant.shared import History
 from operant.shared.console.console_file import time_text, without_time
-from operant.shared.page.history import HEAD_WORDS
 
 SECOND_NS = 10**9
 
@@ -29,11 +28,11 @@ def lines_of(num_lines: int, start: int = 0) -> tuple[str, ...]:
 
 def a_row_a_second(num_rows: int = 200) -> History:
     columns = training_curves(num_rows)
-    heads = np.zeros((num_rows, HEAD_WORDS), np.int64)
     numbers = np.arange(1, num_rows + 1)
     walls = NOON_NS + numbers * SECOND_NS
-    heads[:, 2:7] = np.stack([numbers, walls, numbers * SECOND_NS, numbers, numbers * 10], axis=1)
-    return History(list(columns), heads, [np.stack(list(columns.values()), axis=1)])
+    spans = np.ones(num_rows, np.int64)
+    heads = [numbers, walls, numbers * SECOND_NS, numbers, numbers * 10, spans]
+    return History(list(columns), np.stack(heads), [np.stack(list(columns.values()))[None]])
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from views import StillRun, StillRuns, make_row, make_view, texts
 
 from operant.monitor.app import MonitorApp
 from operant.monitor.charts.shown_run import Look, Watched
-from operant.monitor.panels.run_table import draw_row
+from operant.monitor.panels.run_table import run_columns
+from operant.monitor.render.columns import draw_row, fit_columns
 from operant.monitor.runs.list.filter_terms import FilterError, parse_filter
 from operant.monitor.runs.list.run_filter import filtered
 from operant.monitor.runs.list.runs_poller import RunsPoller, RunsView
@@ -28,6 +29,7 @@ from operant.monitor.widgets.config_panel import (
     own_lines,
 )
 from operant.shared.errors import OperantError
+from operant.shared.runs.run_elsewhere import RunElsewhere
 from operant.shared.runs.run_folder import Run, create_run
 from operant.shared.runs.run_notes import RunNotes, change_notes
 
@@ -294,7 +296,7 @@ async def test_a_note_is_left_as_it_was_or_written_or_a_line_says_why_it_cannot_
 async def test_where_nothing_may_be_written_it_is_said(is_remote):
     source = StillRun(make_view())
     if is_remote:
-        source.run = Run(Path("gpu-box:test"))
+        source.run = RunElsewhere("gpu-box", "test", Path())
     app = MonitorApp(source.run, run_source=lambda _: source, is_readonly=not is_remote)
     async with app.run_test(size=(120, 30)) as pilot:
         await until(pilot, shows(pilot, "episode/return"))
@@ -335,12 +337,12 @@ def test_archived_is_yes_or_no():
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_a_row_of_the_list_keeps_its_columns_whatever_is_written(width):
+    row, fitted = make_row("cart_pole-ppo-k3f9", "running"), fit_columns(run_columns(), width - 3)
     plain, noted = (
-        "".join(text for text, _ in draw_row(replace(make_row("cart_pole-ppo-k3f9", "running"),
-                                                      notes=notes), width, False))
+        "".join(text for text, _ in draw_row(fitted, replace(row, notes=notes)))
         for notes in (RunNotes(), RunNotes("", "long " * 50, ("tag", "t" * 50)))
-    )  # fmt: skip
-    assert len(plain) == len(noted) == width
+    )
+    assert len(plain) == len(noted)
     assert plain.rstrip().split()[-3:] == noted.rstrip().split()[-3:]
     assert ("#tag" in noted) == (width > 60)
 

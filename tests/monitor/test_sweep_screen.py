@@ -14,7 +14,7 @@ from views import make_row
 from operant.monitor.runs.list.runs_poller import RunsView
 from operant.monitor.screens.run_screen import RunScreen
 from operant.monitor.screens.runs_screen import RunsScreen
-from operant.monitor.screens.sweep_screen import SweepHead, SweepScreen
+from operant.monitor.screens.sweep_screen import SweepScreen
 from operant.monitor.widgets.trials_table import TrialsTable
 from operant.shared.runs.run_folder import create_run
 
@@ -51,15 +51,15 @@ async def test_w_shows_the_newest_sweep_and_w_leads_back():
     app = choosing()
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(app, pilot)
-        (head,) = shown(app, SweepHead)
+        (head,) = shown(app, "#sweep-head")
         assert head.startswith(" operant  sweep newer 1/2")
         assert "interrupted, 5 of 40 trials" in head
         lines = shown(app)
-        assert lines[1].startswith("▌     3  ○ unfinished")
+        assert lines[1].startswith("▌     3 ○ unfinished")
         assert "★" in lines[2]
         assert any("what matters for evaluation/return" in line for line in lines)
         await pilot.press("tab")
-        await until(pilot, lambda: "older 2/2" in shown(app, SweepHead)[0])
+        await until(pilot, lambda: "older 2/2" in shown(app, "#sweep-head")[0])
         # Trials as pictures, and again as a table.
         table = shown(app)
         for words in ("the best so far", "╭─ ppo.learning_rate", "ppo.num_epochs"):
@@ -86,7 +86,7 @@ async def test_enter_opens_a_trials_runs_and_esc_comes_back_to_it():
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.screen._view is not None)
         await opened(app, pilot)
-        assert "sweep search" in shown(app, SweepHead)[0]  # that of the selected run
+        assert "sweep search" in shown(app, "#sweep-head")[0]  # that of the selected run
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         assert set(app.session.looks) == {run.id for run in runs}
@@ -104,11 +104,11 @@ async def test_the_selection_stays_and_s_sorts_by_number():
         await pilot.press(*"vvv")
         sweep.write_table(json.dumps(made_up_table().as_json()).encode())
         trials = app.screen.query_one(TrialsTable)
-        await until(pilot, lambda: len(trials._trials) == 6)
+        await until(pilot, lambda: trials.num_rows == 6)
         await pilot.press("home", "down", "down")
         assert trials.selected == 1
         sweep.write_table(json.dumps(made_up_table(8).as_json()).encode())
-        await until(pilot, lambda: len(trials._trials) == 8)
+        await until(pilot, lambda: trials.num_rows == 8)
         assert trials.selected == 1
         await pilot.press("s")
         numbers = [line.split()[0] for line in shown(app)[1:9] if not line.startswith("▌")]

@@ -34,9 +34,9 @@ class Page:
         return await answer
 
     async def value(self, expression: str) -> Any:
-        """Of a piece of JavaScript."""
-        told = await self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
-        return told["result"].get("value")
+        """The value of a JavaScript expression."""
+        answer = await self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        return answer["result"].get("value")
 
     async def press(self, key: str) -> None:
         await self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=key)

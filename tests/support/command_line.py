@@ -107,7 +107,7 @@ def _text_of(file: IO[bytes]) -> str:
 
 
 def operant_json(*arguments: str) -> Any:
-    """What a command prints as JSON; it must succeed and print nothing else."""
+    """The JSON that a command prints; it must succeed and print nothing else."""
     done = operant(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

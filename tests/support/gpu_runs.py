@@ -31,7 +31,7 @@ def is_emulated() -> bool:
 
 def can_be_on_a_gpu(config: TrainConfig) -> bool:
     """Whether a run of this configuration with `device = "cuda"` is on the GPU as a whole."""
-    return can_be_on_gpu(config)
+    return can_be_on_gpu(config.facts())
 
 
 def make_run(config: TrainConfig, device: str, capture: bool | None = None) -> Experiment:
@@ -111,7 +111,7 @@ def flat_state(state: Any, name: str = "") -> dict[str, torch.Tensor]:
 
 
 def differences(one: Experiment, other: Experiment) -> dict[str, float]:
-    """What of two runs' states differs, and by how much at most."""
+    """The entries in which two runs' states differ, and the largest difference of each."""
     first, second = (flat_state(run.state_dict()) for run in (one, other))
     found = {name: float("nan") for name in first.keys() ^ second.keys()}
     for name in first.keys() & second.keys():

@@ -1,4 +1,4 @@
-"""What operant does on a GPU at its own pace, small enough for a hundred schedules."""
+"""Small examples of operant's asynchronous work on a GPU, to run under a hundred schedules."""
 
 from __future__ import annotations
 

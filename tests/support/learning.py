@@ -11,6 +11,7 @@ from unittest import mock
 import torch
 
 from operant.shared import MetricsWriter
+from operant.trainer.algorithms.minibatches import fill_values
 from operant.trainer.config import TrainConfig
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.experiment.checkpoints import Checkpoint, latest_checkpoint
@@ -18,6 +19,7 @@ from operant.trainer.experiment.experiment import Experiment
 from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.memory.rollout import Rollout
 from operant.trainer.running.loop import train
+from operant.trainer.running.signals import Requests
 
 # What an experiment of tinyphysics cannot do without.
 TINYPHYSICS = (
@@ -31,6 +33,18 @@ REPLAY_ENVS = {
     for name, section in algorithm_sections().items()
     if "replay" in section.tables
 }
+
+
+class StopWhen(Requests):
+    """Requests a stop as soon as `condition` holds."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        super().__init__()
+        self._condition = condition
+
+    @property
+    def stop(self) -> bool:
+        return self._condition()
 
 
 def iterate(experiment: Experiment, count: int = 1) -> dict[str, float]:
@@ -64,17 +78,15 @@ def collected(experiment: Experiment) -> Rollout:
     """A rollout with its values."""
     rollout = experiment.collect()
     if not rollout.has_values:
-        experiment.algorithm.evaluator.fill_values(rollout)
+        fill_values(experiment.policy, rollout)
     return rollout
 
 
 @torch.no_grad()
 def ratios(experiment: Experiment, rollout: Rollout) -> torch.Tensor:
     """Probabilities of a rollout's actions by the policy as it is, relative to the kept ones."""
-    evaluator = experiment.algorithm.evaluator
-    evaluation = evaluator.evaluate_actions(
-        evaluator.batch(rollout, rollout.rewards, rollout.rewards)
-    )
+    batch = experiment.algorithm.batch_of(rollout, rollout.rewards, rollout.rewards)
+    evaluation = batch.evaluate(experiment.policy)
     samples, distribution = evaluation.samples, experiment.policy.distribution
     log_probs, _ = distribution.log_prob_and_entropy(evaluation.outputs, samples.actions)
     return (log_probs - samples.log_probs).exp()
@@ -107,7 +119,7 @@ def check_that_a_stopped_run_goes_on(
         config,
         writer,
         folder / "parts",
-        should_stop=lambda: 2 in seen,
+        requests=StopWhen(lambda: 2 in seen),
         report=lambda _, iteration, __: seen.append(iteration),
     )
     checkpoint = latest_checkpoint(folder / "parts")

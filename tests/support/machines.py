@@ -80,7 +80,7 @@ class Machines:
         self._clean_up()
 
     def command(self, machine: int, arguments: Sequence[str]) -> list[str]:
-        """What runs a program there."""
+        """The command that runs a program on a machine."""
         return ["ip", "netns", "exec", self._names[machine], *arguments]
 
     def _clean_up(self) -> None:
@@ -137,7 +137,7 @@ def _tun_in(namespace: str) -> int:
 
 
 def rank_environ(machines: Machines, rank: int, port: int) -> dict[str, str]:
-    """What torchrun would tell the rank that each machine has one of."""
+    """The environment that torchrun gives the only rank of a machine."""
     count = len(machines.addresses)
     return {
         **os.environ, "RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": "0",

@@ -99,7 +99,7 @@ class OneGame:
 
 
 def sea_thing(row, column, goes_right, move_timer=0, shot_timer=0):
-    """What Seaquest's lists hold."""
+    """An entry of Seaquest's lists."""
     return column + 16 * row + 256 * goes_right + 512 * move_timer + 4096 * shot_timer
 
 

@@ -30,7 +30,7 @@ def close_to_writing(folder: Path) -> None:
 
 
 def cover_by_read_only(folder: Path) -> None:
-    """What is in `folder` is out of reach and nothing can be written, until the mount goes.
+    """Hide the files of `folder` and refuse writes, until it is unmounted.
 
     A file system on which a file is open for writing cannot be closed to writing as a whole.
     """

@@ -58,7 +58,7 @@ class PlainReplay:
                 self.num_cut[env] += truncated
 
     def rows(self) -> dict[tuple[int, int], dict[str, Any]]:
-        """What may be drawn, by number of the transition and environment."""
+        """The transitions that may be drawn, by their number and environment."""
         found = {}
         for env, history in enumerate(self.history):
             for number in range(max(0, len(history) - self.num_steps), len(history)):

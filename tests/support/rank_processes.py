@@ -22,7 +22,7 @@ def free_port() -> int:
 
 
 def rank_environ(rank: int, world_size: int, port: int) -> dict[str, str]:
-    """What torchrun would tell it."""
+    """The environment that torchrun gives a rank."""
     return {
         **os.environ,
         "RANK": str(rank),

@@ -1,4 +1,4 @@
-"""What comes of the same tasks with 1 and 3 ranks, and whether that is the same."""
+"""Compares the results of the same tasks with 1 and 3 ranks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_same_learning(alone: Any, together: Any, double: bool) -> None:
 
 
 def check_same_values(alone: Any, together: Any) -> None:
-    """Of the last iteration."""
+    """Compare the metrics of the last iteration."""
     alone, together = alone["values"], together["values"]
     assert alone.keys() == together.keys()
     for name, value in alone.items():

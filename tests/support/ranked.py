@@ -111,7 +111,7 @@ def doubled(function: Any) -> Any:
 
 @contextlib.contextmanager
 def double_precision() -> Any:
-    """What rounds to float32 rounds to float64 meanwhile."""
+    """Replace rounding to float32 by rounding to float64."""
 
     def in_float64(self: Rewards, rollout: Any) -> Tensor:
         return of_float32(self, rollout).double()
@@ -125,7 +125,7 @@ def double_precision() -> Any:
 
 
 class Trial(NamedTuple):
-    """How a configuration is tried."""
+    """The way in which a configuration is tried."""
 
     iterations: int
     double: bool
@@ -134,11 +134,11 @@ class Trial(NamedTuple):
 
     @contextlib.contextmanager
     def patches(self, config: Any) -> Iterator[None]:
-        """What holds all the while."""
+        """The patches under which a trial runs."""
         with contextlib.ExitStack() as stack:
             if not self.compiled:
-                told = "a test compares it"
-                stack.enter_context(mock.patch.object(plan, "why_pytorch", return_value=told))
+                reason = "a test compares it"
+                stack.enter_context(mock.patch.object(plan, "why_pytorch", return_value=reason))
             if config.algorithm == "ppo" and config.table("kickstart").teachers:
                 taught = [teacher(lambda *overrides: make_config({}, overrides))]
                 stack.enter_context(mock.patch.object(teachers, "teachers_of", return_value=taught))
@@ -157,7 +157,7 @@ class Trial(NamedTuple):
 
 
 def trained(config: Any, ranks: Any, trial: Trial) -> dict[str, Any]:
-    """What an experiment is, and was, after so many iterations, and one that goes on from there."""
+    """The results of an experiment after its iterations, and of one resumed from there."""
     with trial.patches(config):
         experiment = trial.made(config, ranks)
         assert trial.compiled == (config.algorithm == "ppo" and bool(experiment.loops))

@@ -106,7 +106,7 @@ def moved(rollout: Rollout, device: str) -> Rollout:
 
 
 def make_replay(capacity: int, num_envs: int, **settings: Any) -> Replay:
-    """Of observations of two numbers, and discrete actions."""
+    """A replay of observations of two numbers and discrete actions."""
     return Replay(capacity, num_envs, 2, (), torch.int64, **{"seed": 1, **settings})
 
 

@@ -8,7 +8,7 @@ TRIES = 2000
 
 
 def screen_text(app: MonitorApp) -> str:
-    """What stands on the screen."""
+    """The text on the screen."""
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 

@@ -44,7 +44,7 @@ class Work:
 
 
 class WorkEvent:
-    """As `torch.cuda.Event`."""
+    """Stands in for `torch.cuda.Event`."""
 
     def __init__(self, work: Work) -> None:
         self.work, self.given, self.done = work, 0, 0

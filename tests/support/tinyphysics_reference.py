@@ -54,16 +54,14 @@ def read_columns(path: Path) -> dict[str, Any]:
 
 
 def episode(session: Any, path: Path, controller: Any) -> dict[str, Any]:
-    """Drive one route from its first to its last row.
-
-    Gives `actions` and `lataccels` [rows], `tokens` [rows - 20], and the three `costs`.
+    """Drive one route from its first to its last row; returns `actions` and `lataccels` [rows] and
+    the three `costs`.
     """
     route = read_columns(path)
     seed = int(hashlib.md5(f"data/{path.name}".encode()).hexdigest(), 16) % 10**4
     random = np.random.RandomState(seed)
     columns = np.stack([route["roll_lataccel"], route["v_ego"], route["a_ego"]], 1)
     actions, lataccels = list(route["steer"][:20]), list(route["target"][:20])
-    tokens = []
     for step in range(20, len(route["target"])):
         ahead = slice(step + 1, step + 50)
         plan = FuturePlan(
@@ -81,7 +79,6 @@ def episode(session: Any, path: Path, controller: Any) -> dict[str, Any]:
         scaled = logits[0, -1] / 0.8
         exponentials = np.exp(scaled - scaled.max())
         token = random.choice(1024, p=exponentials / exponentials.sum())
-        tokens.append(token)
         predicted = np.clip(BINS[token], lataccels[-1] - 0.5, lataccels[-1] + 0.5)
         lataccels.append(predicted if step >= 100 else route["target"][step])
     target, current = route["target"][100:500], np.array(lataccels)[100:500]
@@ -90,6 +87,5 @@ def episode(session: Any, path: Path, controller: Any) -> dict[str, Any]:
     return {
         "actions": np.array(actions),
         "lataccels": np.array(lataccels),
-        "tokens": np.array(tokens),
         "costs": (lataccel_cost, jerk_cost, 50 * lataccel_cost + jerk_cost),
     }

@@ -1,4 +1,4 @@
-"""Messages to people: settings, a command that takes them down, and a loop that causes them."""
+"""Alerts: settings, a command that appends messages to a file, and a loop that causes them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def told_in(path: Path) -> list[dict[str, str]]:
 
 
 def write_settings(text: str) -> Path:
-    """As a user's own alerts.toml."""
+    """Write a user's alerts.toml; returns its path."""
     path = alert_settings_path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.write_text(text)

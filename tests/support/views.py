@@ -11,7 +11,7 @@ from operant.monitor.runs.list.runs_poller import RunRow, RunsView
 from operant.monitor.runs.machine.machine import DiskSample, GpuSample, MachineSample
 from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import Event, History, Metric
-from operant.shared.page.history import HEAD_WORDS, NEVER_WRITTEN
+from operant.shared.rows.row_batch import NEVER_WRITTEN
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.session import RunSession
 from operant.shared.runs.status import RunState, RunStatus
@@ -43,15 +43,15 @@ EVENTS = (
 def make_history(columns: dict[str, np.ndarray], env_steps: np.ndarray | None = None) -> History:
     """A history with a row for each value, ten of them a second."""
     (num_rows,) = {len(column) for column in columns.values()}
-    heads = np.zeros((num_rows, HEAD_WORDS), np.int64)
     numbers = np.arange(1, num_rows + 1)
     steps = np.full(num_rows, -1) if env_steps is None else env_steps
-    heads[:, 2:7] = np.stack([numbers, NOON_NS + numbers, numbers * 10**8, numbers, steps], axis=1)
-    return History(list(columns), heads, [np.stack(list(columns.values()), axis=1)])
+    spans = np.ones(num_rows, np.int64)
+    heads = np.stack([numbers, NOON_NS + numbers, numbers * 10**8, numbers, steps, spans])
+    return History(list(columns), heads, [np.stack(list(columns.values()))[None]])
 
 
 def training_curves(num_rows: int) -> dict[str, np.ndarray]:
-    """What a run of PPO looks like; all of it is arithmetic, none of it chance."""
+    """Curves that resemble a run of PPO, without random numbers."""
     done = np.linspace(0.0, 0.6, num_rows)
     rows = np.arange(num_rows)
     ripple = 0.7 * np.sin(rows * 0.13) + 0.3 * np.sin(rows * 1.7)
@@ -200,5 +200,5 @@ def put_page(session: RunSession, data: bytes) -> Path:
 
 
 def texts(lines: list[list[tuple[str, str]]]) -> list[str]:
-    """What lines say, without their styles."""
+    """The texts of lines, without their styles."""
     return ["".join(text for text, _ in line) for line in lines]

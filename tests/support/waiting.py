@@ -13,7 +13,7 @@ LOOK_AGAIN_S = 0.01
 
 
 def wait_for(condition: Callable[[], Answer]) -> Answer:
-    """What `condition` gives once it is true; fails when that takes far too long."""
+    """Wait until `condition` is true and return its value; fail after PATIENCE_S."""
     deadline = time.monotonic() + PATIENCE_S
     while not (answer := condition()):
         assert time.monotonic() < deadline, "it never came to be"

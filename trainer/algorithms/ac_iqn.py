@@ -11,8 +11,8 @@ from torch import Tensor
 
 from ..memory.replay import Batch
 from ..policies.draws import Kind
-from ..policies.heads import middles
 from ..policies.implicit_quantiles import QuantileCritic, make_quantile_critic
+from ..policies.value_network import middles
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
 from .actor_critic import CriticLosses

@@ -12,7 +12,7 @@ from ..distributed.reductions import merge_batch
 from ..machine.values import Scalar, State
 from ..memory.replay import Batch
 from ..policies.actor import Actor
-from ..policies.critics import Critics
+from ..policies.dense import Critics
 from ..policies.distributions.squashing import SQUASHES
 from ..policies.draws import Kind
 from ..policies.encoded import EncodedCritics
@@ -21,11 +21,9 @@ from ..policies.network import Network
 from ..policies.state_dependent import StateDependentNetwork
 from ..returns.losses import LOSSES
 from ..returns.td import td_target
-from .algorithm import Metrics
-from .loss_scale import make_loss_scale
+from .algorithm import LearnerSettings, Metrics
 from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
-from .optimizer import FlatAdam, scaled_down
-from .settings import LearnerSettings
+from .optimizer import FlatAdam, make_loss_scale, scaled_down
 
 
 class CriticLosses(NamedTuple):

@@ -5,22 +5,61 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Required, TypedDict
 
 import torch
 from torch import Tensor
 
 from ..config.sections.exploring import EpsilonGreedyConfig
+from ..config.tables import NormalizationConfig
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..machine.threads import Each
 from ..machine.values import Scalar, State
 from ..memory.rollout import Rollout
 from ..policies.policy import Policy
 from ..returns.episodes import FromStart
-from ..settings.section import Schedule
+from ..settings.policy import PolicyConfig
+from ..settings.section import Schedule, Section
 from ..spaces import Spaces
 from .optimizer import FiniteUpdates, FlatAdam
-from .settings import LearnerSettings
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """`section` holds the algorithm's own settings. `tables` holds the other tables that it brings,
+    by name, such as `replay`. `num_rows` counts environments, or agents where an environment has
+    several.
+    """
+
+    algorithm: str
+    section: Any
+    tables: Mapping[str, Section]
+    policy: PolicyConfig
+    normalization: NormalizationConfig
+    seed: int
+    num_rows: int
+    rollout_steps: int
+    compile: bool
+    overlap: bool
+    saves_replay: bool
+
+    @property
+    def rollout_size(self) -> int:
+        """Env steps of one iteration, over all rows."""
+        return self.num_rows * self.rollout_steps
+
+    @property
+    def part_steps(self) -> int:
+        """Env steps per part that on-policy minibatches are drawn from: 1 for samples, the length
+        of rows with a recurrent policy.
+        """
+        memory = self.policy.memory
+        return (memory.horizon or self.rollout_steps) if memory.is_on else 1
+
+    def table(self, name: str) -> Any:
+        return self.tables[name]
+
 
 Metrics = Mapping[str, Any]  # numbers, or scalar tensors on the device
 

@@ -12,12 +12,11 @@ from ..distributed.reductions import by_rank
 from ..machine.values import Scalar, State
 from ..memory.replay import Batch
 from ..memory.rollout import Rollout
-from ..policies.heads import CategoricalHead
 from ..policies.q_network import QPolicy
+from ..policies.value_network import CategoricalHead
 from ..returns.distributional import cross_entropy, projected
 from ..spaces import Spaces
-from .algorithm import Metrics
-from .settings import LearnerSettings
+from .algorithm import LearnerSettings, Metrics
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy, of_actions
 
 

@@ -12,16 +12,15 @@ from torch import Tensor
 
 from ..machine.values import State
 from ..memory.replay import Batch
-from ..policies.actors import Drawn, SquashedGaussianActor
+from ..policies.actor import Drawn, SquashedGaussianActor
 from ..policies.network import Network
 from ..policies.renormalized import RenormCritics, RenormNetwork
 from ..returns.td import soft_value, td_target
 from ..settings.policy import PolicyConfig
 from ..spaces import Spaces
 from .actor_critic import CriticLosses, actor_options
-from .algorithm import Metrics
+from .algorithm import LearnerSettings, Metrics
 from .sac import SAC
-from .settings import LearnerSettings
 
 BETA_1 = 0.5  # of Adam
 

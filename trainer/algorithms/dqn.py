@@ -13,7 +13,7 @@ from ..policies.q_network import QPolicy
 from ..returns.losses import LOSSES
 from ..returns.td import td_target
 from ..spaces import Spaces
-from .settings import LearnerSettings
+from .algorithm import LearnerSettings
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy
 
 

@@ -10,13 +10,13 @@ from ..memory.replay import Batch
 from ..policies.draws import Kind
 from ..policies.encoder import make_encoder
 from ..policies.implicit_quantiles import ImplicitQuantiles, make_implicit_quantiles
-from ..policies.masks import masked
 from ..policies.mlp import DTYPES
+from ..policies.policy import masked
 from ..policies.q_network import QPolicy
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
 from ..spaces import Spaces
-from .settings import LearnerSettings
+from .algorithm import LearnerSettings
 from .value_based import Losses, ValueBased, of_actions
 
 

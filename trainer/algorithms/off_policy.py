@@ -23,9 +23,8 @@ from ..policies.network import Network
 from ..policies.normalizers import observe
 from ..policies.q_network import QPolicy
 from ..returns.episodes import FromStart
-from .algorithm import Algorithm, Metrics, UnderWay, epsilon_at
+from .algorithm import Algorithm, LearnerSettings, Metrics, UnderWay, epsilon_at
 from .optimizer import FiniteUpdates, origin_in_rollout, origin_of_nan, set_count
-from .settings import LearnerSettings
 
 SAID_FROM_BYTES = 2**30  # of a replay
 MOST_UPDATES_IN_GRAPH = 16

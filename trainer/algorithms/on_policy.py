@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar, Unpack
 
+import torch
 from torch import Tensor
 
 from ..config.sections.ppo import PPOConfig
@@ -17,9 +18,8 @@ from ..memory.samplers import make_orders
 from ..policies.normalizers import Rewards, observe
 from ..policies.policy import Policy
 from ..returns.episodes import FromStart
-from .algorithm import Algorithm, Metrics, Options
+from .algorithm import Algorithm, LearnerSettings, Metrics, Options
 from .optimizer import FROM_NETWORKS, FiniteUpdates, FlatAdam, origin_in_rollout
-from .settings import LearnerSettings
 
 STEPS_IN_GRAPH = 4  # of the optimizer: with memory each is up to thousands of nodes
 
@@ -38,6 +38,7 @@ class OnPolicy(Algorithm):
         super().__init__(settings, policy, **options)
         self.device = policy.flat_parameters.device
         self.optimizer = FlatAdam(policy.flat_parameters)
+        self.parameters = policy.parameters_to_learn()
         self.finite_updates = FiniteUpdates(self.is_inline, self.device)
         self.updates_per_iteration = self.section.num_epochs * self.section.num_minibatches
         self.num_parts = settings.rollout_size // settings.part_steps
@@ -133,6 +134,12 @@ class OnPolicy(Algorithm):
 
     def forget_episodes(self) -> None:
         self.rewards.forget_episodes()
+
+
+def flat_gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    """The loss's derivative by all `parameters` [P], in their order."""
+    gradients = torch.autograd.grad(loss, parameters)
+    return torch.cat([gradient.flatten() for gradient in gradients])
 
 
 def origin_of(rollout: Rollout) -> str:

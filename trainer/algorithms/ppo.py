@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Unpack
 
@@ -10,23 +10,22 @@ import torch
 from torch import Tensor
 
 from ..config.sections.ppo import PPOConfig
-from ..distributed.reductions import explained_variance, normalize_advantages
+from ..distributed.reductions import explained_variance, normalize_advantages, sum_gradient
+from ..distributed.sampler import distributed_sampler
 from ..machine.values import Scalar, State
 from ..memory.rollout import Rollout
-from ..memory.samplers import make_sampler
+from ..memory.samplers import first_parts, make_sampler
 from ..policies.actor_critic import ActorCritic
+from ..policies.convolutions import has_convolutions
+from ..policies.distributions import Distribution
 from ..policies.recurrent_actor_critic import RecurrentActorCritic
 from ..returns.gae import gae
 from ..spaces import Spaces
-from .algorithm import Metrics, Options, scheduled
+from .algorithm import LearnerSettings, Metrics, Options, scheduled
 from .auxiliary import AuxiliaryLoss, embedding_size
-from .gradient import Gradient
-from .minibatches import Minibatch, Minibatches, StepEvaluator
-from .on_policy import OnPolicy
+from .minibatches import Batch, Minibatch, fill_values, rows_of, slices, steps_of
+from .on_policy import OnPolicy, flat_gradient
 from .optimizer import scaled_down
-from .ppo_loss import KL, LOSS_METRICS, ppo_loss_sums
-from .rows import RowEvaluator
-from .settings import LearnerSettings
 
 
 @dataclass
@@ -46,20 +45,68 @@ class Coefficients:
         )
 
 
-class Means(NamedTuple):
-    """The results of an update: mean loss terms by metric, the mean gradient norm, and the fraction
-    of the returns' variance that the values explain.
-    """
+# The metrics of the fields of `LossSums`, in their order.
+LOSS_METRICS = (
+    "loss/policy",
+    "loss/value",
+    "policy/entropy",
+    "policy/approx_kl",
+    "policy/clip_fraction",
+)
 
-    losses: Mapping[str, Scalar]
-    grad_norm: Scalar
-    explained_variance: Tensor
+
+class LossSums(NamedTuple):
+    """Sums over samples, as scalars: losses, and what people watch to see an update go wrong."""
+
+    policy: Tensor
+    value: Tensor
+    entropy: Tensor
+    kl: Tensor
+    clipped: Tensor
+
+
+KL = LossSums._fields.index("kl")
+
+
+def ppo_loss_sums(
+    distribution: Distribution,
+    outputs: Tensor,
+    values: Tensor,
+    batch: Batch,
+    clip_coef: Scalar,
+    value_clip: float | None = None,
+) -> LossSums:
+    """The terms of the clipped objective, summed over the samples, from the `outputs` [B, O] and
+    `values` [B] that the policy now has for them.
+
+        policy = -min(ratio * A, clip(ratio, 1 - clip_coef, 1 + clip_coef) * A)
+        value  = (V - R)^2 / 2, or with `value_clip` the larger of that and of
+                 (clip(V, V_old - value_clip, V_old + value_clip) - R)^2 / 2
+
+    `kl` is the estimator (ratio - 1) - log(ratio) of KL(old, new), `clipped` the count of ratios
+    outside the clip range. Source: arXiv:1707.06347, eq. 7; http://joschu.net/blog/kl-approx.html;
+    Huang et al. 2022, "The 37 implementation details of PPO", detail 9.
+    """
+    log_probs, entropy = distribution.log_prob_and_entropy(outputs, batch.actions)
+    log_ratios = log_probs - batch.log_probs
+    ratios = log_ratios.exp()
+    limits: Any = (1 - clip_coef, 1 + clip_coef)
+    clipped_ratios = ratios.clamp(*limits)
+    objective = torch.minimum(ratios * batch.advantages, clipped_ratios * batch.advantages)
+    squares = (values - batch.returns).square()
+    if value_clip:
+        moves = (values - batch.values).clamp(-value_clip, value_clip)
+        squares = torch.maximum(squares, (batch.values + moves - batch.returns).square())
+    with torch.no_grad():
+        kl = ((ratios - 1) - log_ratios).sum()
+        clipped = ((ratios - 1).abs() > clip_coef).sum(dtype=torch.float32)
+    return LossSums(-objective.sum(), 0.5 * squares.sum(), entropy.sum(), kl, clipped)
 
 
 class UpdateExecutor(Protocol):
     """Runs the whole update of a `PPO` outside PyTorch, such as in compiled loops."""
 
-    def update(self, rollout: Rollout, rewards: Tensor, coefficients: Coefficients) -> Means: ...
+    def update(self, rollout: Rollout, rewards: Tensor, coefficients: Coefficients) -> Metrics: ...
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -107,69 +154,78 @@ class PPO(OnPolicy):
         updates.
         """
         super().__init__(settings, policy, **options)
+        section = self.section
         self.auxiliary_losses = tuple(auxiliary_losses)
         self.loss_names = (*LOSS_METRICS, *(loss.metric for loss in auxiliary_losses))
-        is_shared = self.can_share_minibatches and all(x.can_be_shared for x in auxiliary_losses)
+        self._is_shared = self.can_share_minibatches and all(
+            auxiliary.can_be_shared for auxiliary in auxiliary_losses
+        )
         self._compiles = settings.compile and executor is None
-        self.evaluator: StepEvaluator | RowEvaluator
-        if isinstance(policy, RecurrentActorCritic):
-            self.evaluator = RowEvaluator(policy, is_shared, self._each, self._compiles)
-        else:
-            self.evaluator = StepEvaluator(policy, is_shared)
-        self._normalizes = self.section.normalize_advantages == "minibatch"
+        if self._compiles and isinstance(policy, RecurrentActorCritic):
+            from ..jit.torch_compiling import left_as_it_is  # rarely needed
+
+            # Unrolling the loop over a row's steps takes minutes to compile and is no faster.
+            left_as_it_is(policy.layer)
+        self._normalizes = section.normalize_advantages == "minibatch"
         sampler = make_sampler(
-            self.section, self.orders, self.num_parts, self.seed, self.device, self.is_inline
+            section, self.orders, self.num_parts, self.seed, self.device, self.is_inline
         )
-        self.minibatches = Minibatches(sampler, self.section, self.ranks, self._normalizes)
-        self.gradient = Gradient(
-            policy, self.section.max_minibatch_size, self._each, is_shared, self.ranks
-        )
+        self.sampler = distributed_sampler(self.ranks, sampler, section, self._normalizes)
+        self._has_images = has_convolutions(self.parameters)
         self._loss_of = self.compiled(self.loss_sum) if self._compiles else self.loss_sum
         self.executor = executor(self) if executor else None
-
-    def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
-        if not rollout.has_values:
-            self.evaluator.fill_values(rollout)
-        return super().update(rollout, progress_fraction)
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)
         if self.executor:
-            means = self.executor.update(rollout, rewards, coefficients)
+            metrics = self.executor.update(rollout, rewards, coefficients)
         else:
-            means = self._update(rollout, rewards, coefficients, progress_fraction)
-        return {
-            **means.losses,
-            "value/explained_variance": means.explained_variance,
-            "optimizer/grad_norm": means.grad_norm,
-            "optimizer/learning_rate": coefficients.learning_rate,
-        }
+            metrics = self._learn(rollout, rewards, coefficients, progress_fraction)
+        return {**metrics, "optimizer/learning_rate": coefficients.learning_rate}
 
-    def _update(
+    def _learn(
         self,
         rollout: Rollout,
         rewards: Tensor,
         coefficients: Coefficients,
         progress_fraction: Scalar,
-    ) -> Means:
+    ) -> Metrics:
+        section, policy = self.section, self.policy
         advantages, returns = self.estimates(rollout, rewards)
         for auxiliary in self.auxiliary_losses:
             auxiliary.begin(rollout, progress_fraction)
-
         batch, totals = self.batch_of(rollout, advantages, returns), Totals(self)
-        for minibatches in self.minibatches.epochs(rollout, batch, progress_fraction):
-            for minibatch, weights in minibatches:
-                totals.add(*self._learn(rollout, minibatch, weights, coefficients, totals.active))
+        self.sampler.begin(rollout)
+        for _ in range(section.num_epochs):
+            epoch = self.sampler.epoch(batch, section.num_minibatches, progress_fraction)
+            for index, weights in epoch:
+                minibatch = self.prepared(batch.at(index), weights)
+                gradient, sums, num_samples = self.gradient(minibatch, coefficients)
+                # Each network by itself, where they share no layers: a large value loss would
+                # otherwise shrink the actor's steps.
+                parts = policy.networks_of(gradient)
+                norm = torch.stack([scaled_down(part, section.max_grad_norm) for part in parts])
+                norm = norm.mean()
+                moves = self.moving(norm, totals.active if section.target_kl else None, rollout)
+                self.optimizer.step(gradient, coefficients.learning_rate, moves)
+                policy.limit_log_std()
+                totals.add(sums, norm.double(), num_samples)
                 self.tick()
-            if self.section.target_kl and not totals.goes_on(self.section.target_kl):
+            if section.target_kl and not totals.goes_on(section.target_kl):
                 break
         returns, values = map(rollout.valid_of, (returns, rollout.values))
-        explained = explained_variance(self.ranks, returns, values)
-        losses = dict(zip(self.loss_names, totals.mean_losses.unbind(), strict=True))
-        return Means(losses, totals.mean_norm, explained)
+        return {
+            **dict(zip(self.loss_names, totals.mean_losses.unbind(), strict=True)),
+            "value/explained_variance": explained_variance(self.ranks, returns, values),
+            "optimizer/grad_norm": totals.mean_norm,
+        }
 
     def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
-        """Advantages and returns of a rollout, each [T, N], by its stored values."""
+        """Advantages and returns of a rollout, each [T, N], by the values that came with it, or
+        else by those of the current policy, which are stored in it.
+        """
+        if not rollout.has_values:
+            fill_values(self.policy, rollout)
         return gae(
             rewards,
             rollout.values,
@@ -186,13 +242,20 @@ class PPO(OnPolicy):
         if self.section.normalize_advantages == "rollout":
             among = rollout.valid_of(advantages)
             advantages = normalize_advantages(self.ranks, advantages, among)
-        return self.evaluator.batch(rollout, advantages, returns, extra)
+        steps = steps_of(rollout, advantages, returns, extra, looks_up=self._is_shared)
+        if rollout.states is None:
+            return steps.map(rollout.valid_of)
+        rows = rows_of(rollout, steps)
+        if rows.valid is None:
+            return rows
+        # Leave out rows without valid steps: a minibatch of them would have no samples.
+        return rows.at(rows.valid.any(0).nonzero().squeeze(1))
 
     def prepared(self, minibatch: Minibatch, weights: Tensor | None) -> Minibatch:
         """The minibatch with the advantages that the loss uses: normalised and weighted."""
         if self._normalizes:
             among = minibatch.valid_of(minibatch.advantages)
-            normalized = self.minibatches.normalized(minibatch.advantages, among)
+            normalized = self.sampler.normalized(minibatch.advantages, among)
             minibatch = minibatch.with_advantages(normalized)
         if weights is not None:
             spread = minibatch.spread(weights)
@@ -201,61 +264,52 @@ class PPO(OnPolicy):
             minibatch = auxiliary.prepared(minibatch)
         return minibatch
 
-    def _learn(
-        self,
-        rollout: Rollout,
-        minibatch: Minibatch,
-        weights: Tensor | None,
-        coefficients: Coefficients,
-        active: Tensor,
-    ) -> tuple[Tensor, Tensor, int]:
-        """One optimizer step; returns loss sums and the mean gradient norm, float64, and the number
-        of samples.
-        """
-        section = self.section
-        minibatch = self.prepared(minibatch, weights)
-        gradient, sums, num_samples = self._gradient(minibatch, coefficients)
-        # Each network by itself, where they share no layers: a large value loss would otherwise
-        # shrink the actor's steps.
-        parts = self.policy.networks_of(gradient)
-        norms = [scaled_down(part, section.max_grad_norm) for part in parts]
-        norm = torch.stack(norms).mean()
-        moves = self.moving(norm, active if section.target_kl else None, rollout)
-        self.optimizer.step(gradient, coefficients.learning_rate, moves)
-        self.policy.limit_log_std()
-        return sums, norm.double(), num_samples
-
-    def _gradient(
+    def gradient(
         self, minibatch: Minibatch, coefficients: Coefficients
     ) -> tuple[Tensor, Tensor, int]:
-        """The gradient, loss sums and number of samples, as `Gradient.of` returns them."""
+        """The gradient [P] of the loss's mean over the samples of all ranks, the sums of the loss's
+        terms over these samples, float64, and their number.
+
+        A minibatch that is too large for one pass, or that threads share, is divided into pieces.
+        """
         scheduled: tuple[Scalar, Scalar] = (coefficients.clip_coef, coefficients.entropy_coef)
         if self.is_inline and self._compiles:  # another number would be compiled again
             clip_coef, entropy_coef = (torch.as_tensor(x, dtype=torch.float32) for x in scheduled)
             scheduled = clip_coef, entropy_coef
-        return self.gradient.of(
-            minibatch,
-            lambda piece: self._loss_of(piece, *scheduled),
-            len(self.loss_names),
-            self._in_pieces,
-        )
+        num_samples, like = minibatch.num_samples, self.policy.flat_parameters
 
-    def _in_pieces(self, minibatch: Minibatch, pieces: Sequence[slice]) -> Minibatch:
-        """The minibatch with what each piece needs from the others; `pieces` are their index
-        ranges.
-        """
+        def gradient_of(piece: Minibatch) -> tuple[Tensor, Tensor]:
+            loss, sums = self._loss_of(piece, *scheduled)
+            return flat_gradient(loss / num_samples, self.parameters), sums.double()
+
+        local = None
+        if num_samples:  # else other ranks have all of them
+            pieces = self._pieces(minibatch)
+            each = self._each if self._is_shared else map
+            (gradient, sums), *others = each(gradient_of, pieces)
+            for other_gradient, other_sums in others:
+                gradient, sums = gradient.add_(other_gradient), sums + other_sums
+            local = gradient, sums
+        return sum_gradient(self.ranks, num_samples, local, like, len(self.loss_names))
+
+    def _pieces(self, minibatch: Minibatch) -> list[Minibatch]:
+        """The pieces of a minibatch, with what auxiliary losses need of the others."""
+        most_samples = self.section.max_minibatch_size
+        pieces = slices(minibatch, most_samples, self._is_shared, self._has_images)
+        if len(pieces) == 1:
+            return [minibatch]
         for auxiliary in self.auxiliary_losses:
-            minibatch = auxiliary.in_pieces(minibatch, pieces, self.evaluator.features)
-        return minibatch
+            minibatch = auxiliary.in_pieces(minibatch, pieces, self.policy)
+        return [minibatch.at(piece) for piece in pieces]
 
     def loss_sum(
         self, piece: Minibatch, clip_coef: Scalar, entropy_coef: Scalar
     ) -> tuple[Tensor, Tensor]:
         """The loss summed over all samples, and the sum of each of its terms."""
-        section = self.section
-        evaluation = self.evaluator.evaluate_actions(piece)
+        section, policy = self.section, self.policy
+        evaluation = piece.evaluate(policy)
         sums = ppo_loss_sums(
-            self.policy.distribution,
+            policy.distribution,
             evaluation.outputs,
             evaluation.values,
             evaluation.samples,
@@ -288,19 +342,19 @@ class PPO(OnPolicy):
         for auxiliary in self.auxiliary_losses:
             auxiliary.begin(rollout, 0.0)
         batch = self.batch_of(rollout, rollout.rewards, rollout.rewards)
-        minibatch = self.prepared(self.minibatches.first(rollout, batch), None)
-        self._gradient(minibatch, coefficients)
+        index = first_parts(batch.num_parts, self.section.num_minibatches, self.device)
+        self.gradient(self.prepared(batch.at(index), None), coefficients)
         self.load_state_dict(state)  # this minibatch has advanced the random numbers
 
     def state_dict(self) -> State:
-        state = {**super().state_dict(), **self.minibatches.state_dict()}
+        state = {**super().state_dict(), **self.sampler.state_dict()}
         for auxiliary in self.auxiliary_losses:
             state |= auxiliary.state_dict()
         return state
 
     def load_state_dict(self, state: State) -> None:
         super().load_state_dict(state)
-        self.minibatches.load_state_dict(state)
+        self.sampler.load_state_dict(state)
         for auxiliary in self.auxiliary_losses:
             auxiliary.load_state_dict(state)
 
@@ -326,7 +380,7 @@ class Totals:
         self._epoch_kl, self._epoch_size = self.active.new_zeros(()), 0
 
     def add(self, sums: Tensor, norm: Tensor, num_samples: int) -> None:
-        """Add the results of `PPO._learn` for one step."""
+        """Add the loss sums and the gradient norm of one step, float64."""
         self._sums += sums * self.active
         self._epoch_kl += sums[KL]
         self._epoch_size += num_samples

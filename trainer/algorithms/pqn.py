@@ -12,20 +12,18 @@ from torch import Tensor
 
 from ..config.sections.pqn import PQNConfig
 from ..distributed.reductions import mean_gradient
+from ..distributed.sampler import distributed_sampler
 from ..machine.values import Scalar
 from ..memory.rollout import Rollout
-from ..memory.samplers import Shuffled
+from ..memory.samplers import Shuffled, first_parts
 from ..policies.encoder import make_encoder
 from ..policies.q_network import QPolicy
 from ..policies.value_network import ValueNetwork, make_layer_norm_network
 from ..returns.q_lambda import q_lambda
 from ..spaces import Spaces
-from .algorithm import Metrics, Options, epsilon_at
-from .gradient import flat_gradient
-from .minibatches import Minibatches
-from .on_policy import OnPolicy
+from .algorithm import LearnerSettings, Metrics, Options, epsilon_at
+from .on_policy import OnPolicy, flat_gradient
 from .optimizer import scaled_down
-from .settings import LearnerSettings
 
 
 class Returns(NamedTuple):
@@ -37,10 +35,6 @@ class Returns(NamedTuple):
 
     @property
     def num_parts(self) -> int:
-        return len(self.returns)
-
-    @property
-    def num_samples(self) -> int:
         return len(self.returns)
 
     def at(self, index: Tensor) -> Returns:
@@ -80,8 +74,8 @@ class PQN(OnPolicy):
         """As `OnPolicy`'s."""
         super().__init__(settings, policy, **options)
         self._loss_of = self.compiled(self.loss)
-        self.minibatches = Minibatches(Shuffled(self.orders), self.section, self.ranks)
-        self.parameters = policy.parameters_to_learn()
+        sampler = Shuffled(self.orders)
+        self.sampler = distributed_sampler(self.ranks, sampler, self.section, normalizes=False)
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -89,8 +83,9 @@ class PQN(OnPolicy):
 
     def warm_up(self, rollout: Rollout) -> None:
         tensors = (rollout.obs[:-1], rollout.actions, rollout.rewards)
-        minibatch = self.minibatches.first(rollout, Returns(*map(rollout.valid_of, tensors)))
-        loss, _ = self._loss_of(self.policy, *minibatch)
+        batch = Returns(*map(rollout.valid_of, tensors))
+        index = first_parts(batch.num_parts, self.section.num_minibatches, self.device)
+        loss, _ = self._loss_of(self.policy, *batch.at(index))
         flat_gradient(loss, self.parameters)
 
     def explore(self, progress_fraction: Scalar) -> None:
@@ -114,9 +109,11 @@ class PQN(OnPolicy):
         batch = Returns(*map(rollout.valid_of, tensors))
         rate = self.learning_rate(progress_fraction)
         means, norms = [], []
-        for minibatches in self.minibatches.epochs(rollout, batch, progress_fraction):
-            for minibatch, _ in minibatches:
-                gradient, minibatch_means = self._gradient(minibatch)
+        self.sampler.begin(rollout)
+        for _ in range(section.num_epochs):
+            epoch = self.sampler.epoch(batch, section.num_minibatches, progress_fraction)
+            for index, _ in epoch:
+                gradient, minibatch_means = self._gradient(batch.at(index))
                 norms.append(scaled_down(gradient, section.max_grad_norm))
                 self.optimizer.step(gradient, rate, self.moving(norms[-1], None, rollout))
                 means.append(minibatch_means)
@@ -140,4 +137,4 @@ class PQN(OnPolicy):
             return flat_gradient(loss, self.parameters), torch.stack([loss.detach(), mean_value])
 
         like = self.policy.flat_parameters
-        return mean_gradient(self.ranks, minibatch.num_samples, work, like, 2)
+        return mean_gradient(self.ranks, minibatch.num_parts, work, like, 2)

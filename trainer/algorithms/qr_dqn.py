@@ -5,12 +5,12 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..memory.replay import Batch
-from ..policies.heads import QuantileHead
 from ..policies.q_network import QPolicy
+from ..policies.value_network import QuantileHead
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
 from ..spaces import Spaces
-from .settings import LearnerSettings
+from .algorithm import LearnerSettings
 from .value_based import Losses, ValueBased, into_outputs, make_q_policy, of_actions
 
 

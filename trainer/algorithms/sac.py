@@ -9,15 +9,14 @@ import torch
 from torch import Tensor
 
 from ..machine.values import State
-from ..policies.actors import Drawn, SquashedGaussianActor, StateDependentActor
+from ..policies.actor import Drawn, SquashedGaussianActor, StateDependentActor
 from ..returns.losses import Loss, smallest
 from ..returns.td import soft_value
 from ..spaces import Spaces
 from .actor_critic import OffPolicyActorCritic, actor_options
-from .algorithm import Metrics
+from .algorithm import LearnerSettings, Metrics
 from .off_policy import ADAM_EPSILON
 from .optimizer import FlatAdam
-from .settings import LearnerSettings
 
 
 class SAC(OffPolicyActorCritic):

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from ..machine.values import State
-from ..policies.actors import DeterministicActor
+from ..policies.actor import DeterministicActor
 from ..policies.network import Network
 from ..spaces import Spaces
 from .actor_critic import OffPolicyActorCritic, actor_options
-from .algorithm import Metrics
-from .settings import LearnerSettings
+from .algorithm import LearnerSettings, Metrics
 
 
 class TD3(OffPolicyActorCritic):

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from ..memory.replay import Batch
-from ..policies.actors import SquashedGaussianActor
-from ..policies.heads import middles
+from ..policies.actor import SquashedGaussianActor
+from ..policies.value_network import middles
 from ..returns.distributional import quantile_huber, truncated
 from ..returns.losses import Loss
 from ..returns.td import td_target
 from .actor_critic import CriticLosses
+from .algorithm import LearnerSettings
 from .sac import SAC
-from .settings import LearnerSettings
 
 
 class TQC(SAC):

@@ -17,17 +17,14 @@ from ..memory.replay import Batch
 from ..policies.convolutions import has_convolutions
 from ..policies.draws import Kind
 from ..policies.encoder import make_encoder
-from ..policies.heads import Head
-from ..policies.masks import masked
 from ..policies.mlp import DTYPES
+from ..policies.policy import masked
 from ..policies.q_network import QPolicy
-from ..policies.value_network import ActionValues, make_value_network
+from ..policies.value_network import ActionValues, Head, make_value_network
 from ..spaces import Spaces
-from .algorithm import Metrics
-from .loss_scale import make_loss_scale
+from .algorithm import LearnerSettings, Metrics
 from .off_policy import ADAM_EPSILON, MOST_SAMPLES_SHARED, OffPolicy
-from .optimizer import FlatAdam, scaled_down
-from .settings import LearnerSettings
+from .optimizer import FlatAdam, make_loss_scale, scaled_down
 
 
 class Losses(NamedTuple):

@@ -13,7 +13,7 @@ from ...shared.text.harmless import one_line
 from ..settings.importing import imported
 from ..settings.own_code import is_own, own_code
 from ..settings.section import AlgorithmSection
-from .sections import ALGORITHM_SECTIONS
+from .sections import ALGORITHMS
 
 PACKAGE = f"{__package__.rpartition('.')[0]}.algorithms"
 
@@ -41,8 +41,9 @@ def base_algorithm(name: str) -> str:
 def section_of(name: str) -> type[AlgorithmSection] | None:
     """The model of that table; None if there is no such algorithm. Raises ConfigError."""
     if not is_own(name):
-        return ALGORITHM_SECTIONS.get(name)
-    of_base = ALGORITHM_SECTIONS[base_algorithm(name)]
+        entry = ALGORITHMS.get(name)
+        return entry.section if entry else None
+    of_base = ALGORITHMS[base_algorithm(name)].section
     section: Any = getattr(own_algorithm(name), "section_class", of_base)
     if not isinstance(section, type) or not issubclass(section, of_base):
         raise ConfigError(
@@ -56,4 +57,4 @@ def _base(made: type[Any]) -> str:
     """The algorithm of operant's that a class is derived from; empty where there is none."""
     places = (each.__module__.rpartition(".") for each in made.__mro__)
     names = (module for package, _, module in places if package == PACKAGE)
-    return next((name for name in names if name in ALGORITHM_SECTIONS), "")
+    return next((name for name in names if name in ALGORITHMS), "")

@@ -26,6 +26,7 @@ from .env_tables import ENV_TABLES, env_sections
 from .known_elsewhere import algorithm_elsewhere
 from .metrics import MAX_PUBLISHED_RANKS, metrics_of, rank_metrics
 from .own_algorithms import base_algorithm, section_of
+from .sections import ALGORITHMS
 from .tables import (
     NO_BEST,
     CheckpointConfig,
@@ -81,8 +82,7 @@ class TrainConfig(Section):
     )
     algorithm: str = Field(
         DEFAULT_ALGORITHM,
-        description="the learning algorithm; on-policy: ppo or pqn; off-policy: dqn, c51, "
-        "qr_dqn, iqn, rainbow, ddpg, td3, sac, tqc, crossq or ac_iqn; or module:Class of your own",
+        description=f"the learning algorithm: {', '.join(ALGORITHMS)}, or module:Class of your own",
     )
     seed: int = Field(1, ge=0, lt=2**32, description="of all random numbers; 0 to 4,294,967,295")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -360,9 +360,7 @@ def _description(key: str) -> str | None:
 
 def algorithm_sections() -> Mapping[str, type[AlgorithmSection]]:
     """The tables of all algorithms, by name."""
-    from .sections import ALGORITHM_SECTIONS  # which are made of `section.py`
-
-    return ALGORITHM_SECTIONS
+    return {name: entry.section for name, entry in ALGORITHMS.items()}
 
 
 def shared_tables() -> dict[str, type[Section]]:

@@ -20,7 +20,7 @@ INTEGERS = {1: torch.uint8, 4: torch.int32, 8: torch.int64}  # by the bytes of a
 
 
 class Agreement(NamedTuple):
-    """What all ranks do next: whether to stop, and whether to save a checkpoint after the next
+    """The decision of all ranks: whether to stop, and whether to save a checkpoint after the next
     iteration.
     """
 

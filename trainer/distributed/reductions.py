@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ..returns import variances
+from ..returns import gae
 from .process_group import ProcessGroup
 
 if TYPE_CHECKING:
@@ -27,30 +27,34 @@ def mean_gradient(
     """
     if ranks.size == 1:
         return compute()
-
-    def weighted() -> tuple[Tensor, Tensor]:
+    local = None
+    if num_samples:
         gradient, means = compute()
-        return gradient, means * num_samples
-
-    gradient, sums, count = sum_gradient(ranks, num_samples, weighted, like, num_means)
+        local = gradient, means * num_samples
+    gradient, sums, count = sum_gradient(ranks, num_samples, local, like, num_means)
     return gradient, sums / count
 
 
 def sum_gradient(
-    ranks: ProcessGroup, num_samples: int, compute: GradientAndSums, like: Tensor, num_sums: int
+    ranks: ProcessGroup,
+    num_samples: int,
+    local: tuple[Tensor, Tensor] | None,
+    like: Tensor,
+    num_sums: int,
 ) -> tuple[Tensor, Tensor, int]:
-    """Like `mean_gradient`, with sums [num_sums] instead of means, and the number of samples of all
-    ranks.
+    """The gradient [P] of the mean loss over the samples of all ranks, other sums [num_sums] over
+    them, and their number. `local` is both for the `num_samples` of this rank, or None if there are
+    none. `like` has the gradient's shape.
     """
     if ranks.size == 1:
-        return *compute(), num_samples
+        assert local is not None
+        return *local, num_samples
     message = like.new_zeros(len(like) + 1 + num_sums)
     gradient, count, sums = torch.split(message, [len(like), 1, num_sums])
-    if num_samples:
-        local_gradient, local_sums = compute()
-        torch.mul(local_gradient, num_samples, out=gradient)
+    if local:
+        torch.mul(local[0], num_samples, out=gradient)
         count.fill_(num_samples)
-        sums.copy_(local_sums)
+        sums.copy_(local[1])
     ranks.sum(message)
     return gradient.div_(count), sums.double(), round(float(count))
 
@@ -93,7 +97,7 @@ def normalize_advantages(
     if it is given.
     """
     if ranks.size == 1:
-        return variances.normalized(advantages, among)
+        return gae.normalized(advantages, among)
     counted = advantages if among is None else among
     return normalized_by(moments(ranks, [counted])[0], advantages)
 
@@ -101,15 +105,15 @@ def normalize_advantages(
 def normalized_by(moments: Tensor, advantages: Tensor) -> Tensor:
     """Normalise by count, mean and deviation [3] float64. A single advantage is left as it is."""
     count, mean, deviation = moments.tolist()
-    return advantages if count < 2 else (advantages - mean) / (deviation + variances.EPSILON)
+    return advantages if count < 2 else (advantages - mean) / (deviation + gae.EPSILON)
 
 
 def explained_variance(ranks: ProcessGroup, returns: Tensor, values: Tensor) -> Tensor:
     """The fraction of the variance of all ranks' returns that the values predict."""
     if ranks.size == 1:
-        return variances.explained_variance(returns, values)
+        return gae.explained_variance(returns, values)
     variance, left = moments(ranks, [returns, returns - values])[:, 2].square().unbind()
-    return variances.explained(variance, left)
+    return gae.explained(variance, left)
 
 
 def by_rank(ranks: ProcessGroup, tensor: Tensor) -> Tensor:

@@ -29,8 +29,8 @@ from ..policies.policy import first_state
 from ..returns.episodes import Evaluation, Progress
 from .compile_progress import CompileProgress, TellCompiled
 from .evaluation import evaluate
-from .executors import Graphs, Inline
-from .experiment import Experiment, Parts
+from .experiment import Experiment, Inline, Parts
+from .graphs import Graphs
 from .plan import Plan, groups_collector, plan, this_machine
 from .precompiling import Precompiling
 from .teachers import auxiliary_losses

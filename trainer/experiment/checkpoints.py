@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import torch
 
 from ...shared.errors import CheckpointError, made_by
-from ...shared.runs.owners import RefusedError, make_private_folder, open_folder
+from ...shared.runs.owners import RefusedError, make_private_folder, opened_folder
 from ...shared.runs.run_folder import Run
 from ...shared.runs.small_file import bounded, create_anew
 from ...shared.text.harmless import one_line
@@ -63,16 +63,12 @@ def list_checkpoints(folder: Path) -> list[Path]:
     run could be copied from anywhere, and old checkpoints are deleted.
     """
     try:
-        fd = open_folder(folder, check_mode=False)
+        with opened_folder(folder, check_mode=False) as fd, os.scandir(fd) as entries:
+            names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
     except RefusedError as error:
         raise CheckpointError(str(error)) from None
     except OSError:
         return []
-    try:
-        with os.scandir(fd) as entries:
-            names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
-    finally:
-        os.close(fd)
     return [folder / name for name in sorted(names) if _NUMBERED.fullmatch(name)]
 
 
@@ -170,7 +166,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _problem(checkpoint: Checkpoint) -> str:
-    """What is wrong with a checkpoint's values; empty if nothing is."""
+    """The problem with a checkpoint's values, in words; empty if there is none."""
     for name, value in vars(checkpoint).items():
         if name in TABLES:
             if not isinstance(value, Mapping):
@@ -209,7 +205,7 @@ def named_checkpoint(
 
 
 def latest_checkpoint(folder: Path, warn: Callable[[str], None] = lambda _: None) -> Checkpoint:
-    """The newest checkpoint of a run that can be read; `warn` is told in one line where that is not
+    """The newest checkpoint of a run that can be read; `warn` gets a line where that is not
     the newest of all.
 
     Raises CheckpointError where there is none, and what is wrong with the newest where none can be

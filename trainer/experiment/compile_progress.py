@@ -10,9 +10,13 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..machine.stopwatch import Stopwatch
 from .precompiling import has_machine_code, is_ready
+
+if TYPE_CHECKING:
+    from .experiment import Experiment
 
 # Seconds of loops that were never compiled on this machine, by the beginnings of their names;
 # measured on two cores, one of which compiles what PPO learns with meanwhile.
@@ -95,8 +99,32 @@ class CompileProgress:
         return rest_s + sum(later) if rest_s > 0 else None
 
 
+class CompileWatch:
+    """Shows how far compiling is, in a run that compiles in its first iteration from here on."""
+
+    def __init__(self, experiment: Experiment, stopwatch: Stopwatch) -> None:
+        self._experiment, self._stopwatch = experiment, stopwatch
+        self._first, self._progress = experiment.iteration, CompileProgress(experiment.loops)
+        stopwatch.is_compiling = self.is_under_way
+        if self.is_under_way():
+            stopwatch.said("compiling")
+            self.tick()
+
+    def is_under_way(self) -> bool:
+        """Whether the first iteration still waits for the machine code of its loops."""
+        is_first = self._experiment.iteration == self._first
+        return is_first and not all(map(is_ready, self._experiment.loops))
+
+    def tick(self) -> None:
+        """Show how far compiling is now; afterwards, note once how long the last loop took."""
+        if self.is_under_way():
+            self._stopwatch.say_progress(*self._progress.look())
+        elif not self._progress.is_over:
+            self._progress.look()
+
+
 def expected_s(loop: Any) -> float | None:
-    """What compiling `loop` took the last time on this machine, or what it usually takes; None
+    """Seconds that compiling `loop` took the last time on this machine, or usually takes; None
     where neither is known.
     """
     path, name = seconds_file(loop)

@@ -38,7 +38,7 @@ def evaluate(
 ) -> Evaluation:
     """Play `num_episodes` greedy episodes, one in each environment, none longer than
     `max_episode_steps`: some environments never end one. `progress` is called after every step.
-    `gamma` discounts what `from_start` tells.
+    `gamma` discounts the returns in `from_start`.
 
     One each, because the first to finish of many would be the short ones. The episodes come from
     a random stream of their own and are the same for every policy with this seed. An environment
@@ -55,8 +55,8 @@ def evaluate(
 
 
 def scenarios_of(spec: AnySpec, path: Path | None = None) -> Sequence[Any]:
-    """The scenarios that evaluations begin with: those of a file, or its own; empty where they
-    begin with a reset. Raises ConfigError where a file is for no such environment, or bad.
+    """The scenarios that evaluations of an environment begin with: of a file, or its own; empty if
+    they begin with a reset. Raises ConfigError if a file is bad or for another environment.
     """
     if isinstance(spec, EnvSpec) and spec.scenarios:
         return spec.scenarios(path)

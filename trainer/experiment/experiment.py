@@ -1,11 +1,15 @@
-"""The parts of a run that change by learning, and their state as a whole."""
+"""An experiment: the parts of a run that change by learning, their state, and its iterations."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..algorithms.algorithm import Algorithm, Metrics
@@ -13,18 +17,112 @@ from ..collecting.collector import CollectsRollouts
 from ..config import TrainConfig
 from ..distributed.process_group import LOCAL, Agreement, ProcessGroup
 from ..machine.stopwatch import Stopwatch
+from ..machine.thread_choice import ThreadChoice
+from ..machine.threads import Threads
 from ..machine.values import State
 from ..memory.rollout import Rollout
 from ..returns.episodes import Evaluation, Progress
-from .executors import Executor
 from .precompiling import Precompiling
+
+Collect = Callable[[], Any]
+Learn = Callable[[], Metrics]
+Values = Iterator[dict[str, float]]  # of finished iterations, by metric
 
 DEAD_ENV_STEPS = "dead env steps"  # among the metrics, until they are where the host is
 
 
+class Executor:
+    """Runs iterations, each of which calls `collect` and then `learn`."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.tick: Callable[[], None] = lambda: None  # called while there is nothing to do but wait
+        self.span: Callable[[str], AbstractContextManager[Any]] = untraced  # wraps a phase
+        self.iteration = self.num_started = 0  # iterations finished, as far as is known, and begun
+
+    def prepared(self) -> AbstractContextManager[Any]:
+        """Wraps making and loading the parts of an experiment."""
+        return nullcontext()
+
+    def counter(self, start: int = 0) -> Any:
+        """A number that `+= 1` changes wherever the work is done."""
+        return start
+
+    def work_done(self, algorithm: Algorithm) -> object:
+        """A value that changes with every finished piece of work."""
+        return self.iteration
+
+    def take_notices(self) -> list[str]:
+        """New notices about how iterations run, each returned once."""
+        return []
+
+    def iterate(
+        self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool, name: str = "learn"
+    ) -> Values:
+        """Start an iteration; gives the metrics of those that have finished, in order: all that
+        were started where the caller wants to `wait`. Under one `name` `learn` always does the same
+        work, and returns metrics of the same names.
+        """
+        raise NotImplementedError
+
+    def finish(self) -> Values:
+        """Wait for all that was started; gives the metrics that are still to come."""
+        return iter(())
+
+    def begin_at(self, iteration: int) -> None:
+        """Go on after so many iterations."""
+        self.iteration = self.num_started = iteration
+
+    def close(self) -> None:
+        """Release threads."""
+
+
+class Inline(Executor):
+    """Runs an iteration as it stands, on the processor or on whatever device its parts are on.
+
+    `thread_choice`, if any, receives the time that each took.
+    """
+
+    def __init__(self, threads: Threads) -> None:
+        super().__init__(torch.device("cpu"))
+        self.threads = threads
+        self.thread_choice: ThreadChoice | None = None
+        threads.tick = lambda: self.tick()
+        self._notices: list[str] = []
+
+    def work_done(self, algorithm: Algorithm) -> object:
+        return algorithm.work_done
+
+    def take_notices(self) -> list[str]:
+        taken, self._notices = self._notices, []
+        return taken
+
+    def iterate(
+        self, collect: Collect, learn: Learn, stopwatch: Stopwatch, wait: bool, name: str = "learn"
+    ) -> Values:
+        start_s = time.perf_counter()
+        with stopwatch.phase("collect"), self.span("collect"):
+            collect()
+        with stopwatch.phase("learn"), self.span("learn"):
+            values = as_numbers(learn())
+        self.begin_at(self.iteration + 1)
+        if self.thread_choice and "optimizer/learning_rate" in values:  # it has learned something
+            notice = self.thread_choice.iteration(time.perf_counter() - start_s)
+            self._notices += [notice] if notice else []
+        return iter((values,))
+
+    def close(self) -> None:
+        self.threads.close()
+
+
+def untraced(name: str) -> AbstractContextManager[Any]:
+    """The span of a phase while no iteration is traced."""
+    return nullcontext()
+
+
 @dataclass
 class Parts:
-    """What an experiment is made of. `evaluate` plays so many greedy episodes; `notices` are told
+    """The parts of an experiment. `evaluate` plays so many greedy episodes; `notices` are published
     when the run begins; `precompiling` is waited for before the first update.
     """
 
@@ -48,6 +146,7 @@ class Experiment:
         self.config, self.executor, self.ranks = config, executor, ranks
         # Asked for many times an iteration, and slow to work out.
         self.rollout_size, self.num_iterations = config.rollout_size, config.num_iterations
+        self._num_scheduled = config.num_scheduled_iterations * config.rollout_size
         with executor.prepared():
             parts = make_parts()
             self._learned_env_steps: Any = executor.counter()  # dead ones are none
@@ -93,7 +192,7 @@ class Experiment:
 
     @property
     def planned_env_steps(self) -> int:
-        """Those of all rollouts, at the run's end."""
+        """Env steps of all rollouts, at the run's end."""
         if self.dead_env_steps:
             return self.config.total_env_steps
         return self.num_iterations * self.rollout_size
@@ -144,8 +243,15 @@ class Experiment:
 
         while_ticking(work, tick)
 
-    def on_tick(self, tick: Callable[[], None]) -> None:
-        """Call `tick` every so often while there is nothing to do but wait."""
+    def on_tick(self, *ticks: Callable[[], None]) -> None:
+        """Call `ticks` in order between pieces of work, and while there is nothing to do but wait.
+        One may raise where the iteration `may_be_left`.
+        """
+
+        def tick() -> None:
+            for call in ticks:
+                call()
+
         self.executor.tick = tick
 
     def iterate(self, stopwatch: Stopwatch, wait: bool) -> Iterator[dict[str, float]]:
@@ -177,7 +283,7 @@ class Experiment:
         return map(self._counted, self.executor.finish())
 
     def agreed(self, stop: bool, checkpoint: bool) -> Agreement:
-        """What all ranks do next."""
+        """The decision of all ranks about what comes next."""
         return self.ranks.agree(stop, checkpoint, *self.algorithm.weights)
 
     def collect(self) -> Rollout:
@@ -224,7 +330,10 @@ class Experiment:
         self._learned_env_steps += self.rollout_size - dead
         if left or rollout.valid is not None:
             metrics[DEAD_ENV_STEPS] = dead
-        count, return_, length = self.ranks.sum(self.collector.take_episode_totals()).unbind()
+        totals = self.collector.take_episode_totals()
+        if self.ranks.size > 1:
+            self.ranks.sum(totals)
+        count, return_, length = totals.unbind()
         return metrics | {
             "episode/count": count,
             "episode/return": return_ / count,
@@ -233,8 +342,7 @@ class Experiment:
 
     @property
     def _progress_fraction(self) -> Any:
-        num_scheduled = self.config.num_scheduled_iterations * self.rollout_size
-        fraction = self._learned_env_steps / num_scheduled
+        fraction = self._learned_env_steps / self._num_scheduled
         return fraction.clamp(max=1) if isinstance(fraction, Tensor) else min(fraction, 1.0)
 
     def evaluate(self, num_episodes: int, progress: Progress = lambda *_: None) -> Evaluation:
@@ -283,3 +391,14 @@ class Experiment:
             self._learned_env_steps *= 0
             self._learned_env_steps += iteration * self.rollout_size - self.dead_env_steps
         self.executor.begin_at(iteration)
+
+
+def as_numbers(metrics: Metrics) -> dict[str, float]:
+    return without_empty_means({name: float(value) for name, value in metrics.items()})
+
+
+def without_empty_means(values: dict[str, float]) -> dict[str, float]:
+    """Remove the means over episodes if no episode ended."""
+    if math.isnan(values.get("episode/return", 0.0)) and not values.get("episode/count"):
+        del values["episode/return"], values["episode/length"]
+    return values

@@ -16,19 +16,18 @@ FIRST_EVALUATION_S = 60.0  # nobody knows before how long it takes
 
 
 class Due(NamedTuple):
-    """What is to be done once an iteration is over."""
+    """The things to do once an iteration is over."""
 
-    evaluation: bool
-    checkpoint: bool
+    evaluation: bool = False
+    checkpoint: bool = False
     gradients: bool = False
     weights: bool = False
     trace: bool = False
     episodes: bool = False
-    evaluates_at_end: bool = False  # only if the run is complete then: dead env steps do not count
+    is_last: bool = False  # unless some of its env steps are dead: then more iterations follow
 
-    @property
-    def anything(self) -> bool:
-        return any(self[:-1])
+
+NOTHING = Due()
 
 
 class Intervals:
@@ -40,48 +39,47 @@ class Intervals:
 
     def __init__(
         self,
-        config: TrainConfig,
         experiment: Experiment,
+        stopwatch: Stopwatch,
         take_request: TakeRequest = lambda _: False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Seconds count from here on."""
-        self._config, self._experiment = config, experiment
+        """`stopwatch` is that of the run. Seconds count from here on."""
+        self._experiment, self._stopwatch = experiment, stopwatch
+        self._config: TrainConfig = experiment.config
         self._take_request, self._now = take_request, now
         self._start = now()
-        self.stopwatch = Stopwatch()  # of the run, once it has one
         self._before = Clock(experiment.num_started, experiment.env_steps, 0.0)
 
     def of_next_iteration(self) -> Due:
-        """What is due after the iteration that comes next, at the run's end in any case."""
+        """The things that are due after the next iteration."""
         config, before = self._config, self._before
         after = self._before = self._after_next_iteration()
-        is_last = self._experiment.is_complete_after(after.iteration)
         evaluates = config.evaluation.is_due(before, after)
         evaluates |= self._has_time_to_evaluate(after.seconds)
         return Due(
-            evaluation=(evaluates or is_last) and config.evaluation.num_episodes > 0,
-            evaluates_at_end=not evaluates,
+            evaluation=evaluates and config.evaluation.num_episodes > 0,
             checkpoint=self._take_request("checkpoint") or self._saves(before, after),
             gradients=config.gradients.is_due(before, after),
             weights=config.weights.is_due(before, after),
             trace=self._take_request("trace") or config.trace.is_due(before, after),
             episodes=config.episodes.is_due(before, after),
+            is_last=self._experiment.is_complete_after(after.iteration),
         )
 
     def _has_time_to_evaluate(self, seconds: float) -> bool:
         """Whether evaluations, with one more like the newest, keep to their part of the time. What
         is learned does not depend on it.
         """
-        config, watch = self._config.evaluation, self.stopwatch
+        config, watch = self._config.evaluation, self._stopwatch
         if config.is_set or not config.time_fraction or seconds < FIRST_EVALUATION_S:
             return False
         spent_s = watch.total_pause_s["evaluate"] + watch.pause_s("evaluate")
         return spent_s <= config.time_fraction * seconds
 
     def _saves(self, before: Clock, after: Clock) -> bool:
-        """Of several ranks any may be lost, and none goes on without a checkpoint: the first comes
-        after the first iteration.
+        """Whether a checkpoint is due. Several ranks save one after the first iteration: any rank
+        may be lost, and the others cannot go on without a checkpoint.
         """
         is_first = before.iteration == 0 and self._experiment.ranks.size > 1
         return is_first or self._config.checkpoint.is_due(before, after)
@@ -92,23 +90,21 @@ class Intervals:
         env_steps = experiment.env_steps + under_way * experiment.rollout_size
         return Clock(experiment.num_started + 1, env_steps, self._now() - self._start)
 
-    def num_pauses_left(self) -> dict[str, int]:
-        """How many evaluations and checkpoints are still to come, by the stopwatch's names, as far
-        as that can be told: not where they come by seconds.
-        """
-        config, experiment = self._config, self._experiment
-        end = Clock(
-            experiment.num_iterations,
-            max(experiment.env_steps, experiment.num_iterations * experiment.rollout_size),
-            0.0,
-        )
 
-        def num_left(interval: Interval) -> int:
-            """One at every multiple, and one at the end."""
-            if experiment.iteration >= end.iteration:
-                return 0
-            almost = Clock(end.iteration - 1, end.env_steps - experiment.rollout_size, 0.0)
-            return interval.num_due(self._before, max(almost, self._before)) + 1
+def num_pauses_left(experiment: Experiment) -> dict[str, int]:
+    """The numbers of evaluations and checkpoints still to come, by the stopwatch's names, without
+    those that come by seconds.
+    """
+    config, size = experiment.config, experiment.rollout_size
+    begun = Clock(experiment.num_started, experiment.env_steps, 0.0)
+    last_env_steps = max(experiment.env_steps, experiment.num_iterations * size) - size
+    almost = max(Clock(experiment.num_iterations - 1, last_env_steps, 0.0), begun)
 
-        evaluations = num_left(config.evaluation) if config.evaluation.num_episodes else 0
-        return {"evaluate": evaluations, "checkpoint": num_left(config.checkpoint)}
+    def num_left(interval: Interval) -> int:
+        """One at every multiple, and one at the end."""
+        if experiment.iteration >= experiment.num_iterations:
+            return 0
+        return interval.num_due(begun, almost) + 1
+
+    evaluations = num_left(config.evaluation) if config.evaluation.num_episodes else 0
+    return {"evaluate": evaluations, "checkpoint": num_left(config.checkpoint)}

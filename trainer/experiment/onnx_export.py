@@ -86,7 +86,7 @@ def write_trained(trained: TrainedPolicy, run_id: str, path: Path) -> None:
 
 
 def metadata_of(env: str, spec: AnySpec) -> dict[str, str]:
-    """What those who use the file need to know: the environment, the shape of its observations, the
+    """Notes for those who use the file: the environment, the shape of its observations, the
     order of the parts of dictionaries and tuples in a row, and the preprocessing.
     """
     metadata = {"env": env, "observation_shape": json.dumps(obs_shape(spec))}

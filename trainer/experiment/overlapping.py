@@ -6,20 +6,18 @@ What acts is one update behind: rollout k + 1 is by the policy as it was before 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..algorithms.algorithm import Metrics
 from ..collecting.collector import CollectsRollouts
 from ..machine.staged_values import event_maker
 from ..machine.values import State
-from ..memory.rollout import Rollout
 from ..policies.policy import Policy
-from .executors import Collect, Graphs
-from .experiment import Parts
+from .experiment import Collect, Parts
+from .graphs import Graphs
 
 
 class LaggingCollector:
@@ -36,10 +34,6 @@ class LaggingCollector:
         self._episode_totals = torch.zeros(3, dtype=torch.float64, device=device)
         self._copy_policy()
 
-    def collect(self) -> Rollout:
-        """Step every environment T times, the policy as it was handed over."""
-        return self._collector.collect()
-
     @torch.no_grad()
     def hand_over(self) -> None:
         """The rollout goes to who learns; the policy, before that, to who acts next."""
@@ -52,30 +46,15 @@ class LaggingCollector:
         self._acting.load_state_dict(self._policy.state_dict())
 
     def take_episode_totals(self) -> Tensor:
-        """Of the episodes that ended in `rollout`."""
+        """Totals of the episodes that ended in `rollout`."""
         return self._episode_totals
 
-    @property
-    def loops(self) -> Sequence[Any]:
-        return self._collector.loops
-
-    @property
-    def env_steps_under_way(self) -> int:
-        return self._collector.env_steps_under_way
-
-    @property
-    def details(self) -> Metrics:
-        return self._collector.details
-
-    def take_notices(self) -> Sequence[str]:
-        return self._collector.take_notices()
-
-    @property
-    def resumes_exactly(self) -> bool:
-        return self._collector.resumes_exactly
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the collector's."""
+        return getattr(self._collector, name)
 
     def state_dict(self) -> State:
-        """Between iterations, when every rollout that was collected is learned from."""
+        """The state between iterations, when every collected rollout is learned from."""
         acting = {name: x.cpu() for name, x in self._acting.state_dict().items()}
         return {**self._collector.state_dict(), "acting": acting}
 
@@ -83,12 +62,9 @@ class LaggingCollector:
         self._collector.load_state_dict(state)
         self._acting.load_state_dict(state["acting"])
 
-    def close(self) -> None:
-        self._collector.close()
-
 
 class OverlappingGraphs(Graphs):
-    """As `Graphs`, but that a rollout is collected on a stream of its own:
+    """Runs iterations like `Graphs`, but collects rollouts on a stream of their own:
 
         collect k + 1     after hand_over k
         hand_over k       after collect k and learn k - 1
@@ -114,7 +90,7 @@ class OverlappingGraphs(Graphs):
         return parts
 
     def aside(self) -> contextlib.AbstractContextManager[Any]:
-        """What rollouts are collected in."""
+        """The stream that rollouts are collected on."""
         return torch.cuda.stream(self._aside) if self._aside else contextlib.nullcontext()
 
     def _collect(self, collect: Collect) -> None:

@@ -20,8 +20,7 @@ from functools import partial
 from typing import Any
 
 from ...shared.processes.python_program import python_program
-from ..algorithms.compiled_ppo.advantages import gae_loop
-from ..algorithms.compiled_ppo.learning import CompiledUpdate, compile_learn
+from ..algorithms.compiled_ppo.learning import CompiledUpdate, compile_learn, gae_loop
 from ..algorithms.ppo import PPO
 from ..config import TrainConfig
 from ..config.from_values import make_config
@@ -51,7 +50,7 @@ class Precompiling:
         return cls(start_helper(config))
 
     def wait(self, tick: Callable[[], None]) -> None:
-        """Until the helper is done, or has failed; `tick` is called meanwhile."""
+        """Wait until the helper is done, or has failed; `tick` is called meanwhile."""
         while self.helper and self.helper.poll() is None:
             if time.monotonic() > self._deadline_s:
                 break

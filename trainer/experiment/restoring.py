@@ -1,4 +1,4 @@
-"""A checkpoint's state that does not fit what takes it is one line that names where."""
+"""Restores an experiment from a checkpoint, and says what does not fit or has changed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import torch
 from torch import Tensor
 
 from ...shared.errors import CheckpointError
+from ...shared.text.short_numbers import short_number
+from ..algorithms.algorithm import epsilon_at, scheduled
+from ..config import TrainConfig
+from ..config.sections.exploring import EpsilonGreedyConfig
 
 
 @contextlib.contextmanager
 def restoring(saved: Mapping[str, Any], own: Callable[[], Mapping[str, Any]]) -> Iterator[None]:
-    """Turns whatever a state that does not fit leads to into one CheckpointError, which names the
-    first place where the `saved` state has another form than `own`, asked for then alone.
+    """Wraps loading the `saved` state of a checkpoint. Raises CheckpointError if that fails, which
+    names the first part that has another form than in the state that `own` returns.
     """
     try:
         yield
@@ -32,7 +36,7 @@ def restoring(saved: Mapping[str, Any], own: Callable[[], Mapping[str, Any]]) ->
 
 
 def differences(saved: object, own: object, name: str = "") -> Iterator[str]:
-    """In words, where two nested states of tensors and plain values are not of the same form."""
+    """The places where two nested states of tensors and plain values differ in form, in words."""
     if isinstance(saved, Mapping) and isinstance(own, Mapping):
         prefix = f"{name}." if name else ""
         yield from (f"it lacks {prefix}{key}" for key in own if key not in saved)
@@ -52,3 +56,34 @@ def _form(value: object) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"a list of {len(value)}"
     return "a number" if isinstance(value, int | float) else "a plain value"
+
+
+def moved_schedules(before: TrainConfig, now: TrainConfig, env_steps: int) -> str:
+    """Say from where to where schedules move as a run that has learned from `env_steps` goes on
+    with another configuration, and how they stay as they were; empty where nothing moves.
+    """
+    values = [scheduled_values(config, env_steps) for config in (before, now)]
+    moved = [
+        f"{key} goes from {short_number(old)} to {short_number(new)}"
+        for (key, old), new in zip(values[0].items(), values[1].values(), strict=True)
+        if old != new
+    ]
+    if not moved:
+        return ""
+    kept = before.schedule_env_steps or before.total_env_steps
+    return f"{', '.join(moved)}; with schedule_env_steps = {kept} schedules stay as they were"
+
+
+def scheduled_values(config: TrainConfig, env_steps: int) -> dict[str, float]:
+    """The values of a run's schedules after `env_steps`, by their keys."""
+    section = config.algorithm_section
+    fraction = min(env_steps / (config.num_scheduled_iterations * config.rollout_size), 1.0)
+    values = {}
+    for key in ("learning_rate", "clip_coef", "entropy_coef"):
+        schedule: Any = getattr(section, f"{key.removesuffix('_coef')}_schedule", "constant")
+        if schedule != "constant":
+            value = scheduled(getattr(section, key), schedule, fraction)
+            values[f"{config.base_algorithm}.{key}"] = float(value)
+    if isinstance(section, EpsilonGreedyConfig):
+        values["exploration/epsilon"] = float(epsilon_at(section, fraction))
+    return values

@@ -36,7 +36,7 @@ class TrainedPolicy:
         return describe(self.config)
 
     def first_state(self, num_rows: int) -> Tensor:
-        """What it knows [num_rows, state_size] where episodes begin."""
+        """The recurrent state [num_rows, state_size] at the beginning of episodes."""
         return first_state(self.policy, num_rows)
 
     def check_finite(self) -> None:
@@ -59,8 +59,8 @@ class TrainedPolicy:
 
     @torch.inference_mode()
     def step(self, obs: Tensor | np.ndarray, state: Tensor) -> tuple[Tensor, Tensor]:
-        """Likewise from what it knows of the steps before [B, state_size]; and what it knows after
-        this one.
+        """Greedy actions from obs [B, obs_size] and the recurrent state [B, state_size], and the
+        next state.
         """
         given = torch.as_tensor(obs)
         return self.policy.greedy_step(given.float() if given.is_floating_point() else given, state)

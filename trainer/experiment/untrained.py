@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..algorithms import algorithm_class
-from ..algorithms.settings import LearnerSettings
+from ..algorithms.algorithm import LearnerSettings
 from ..config import TrainConfig
 from ..envs.hosts import AnySpec, describe
 from ..policies.policy import Policy

@@ -1,4 +1,4 @@
-"""Activation functions of hidden layers, in place, and their derivatives by their outputs."""
+"""In-place activation functions of hidden layers, and their derivatives from their outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ZERO = float32(0.0)
 
 @njit(inline="always")
 def tanh(x):
-    """Of a float32, as a float32."""
+    """Hyperbolic tangent of a float32, by a rational approximation; returns float32."""
     x = min(max(x, -_LARGEST), _LARGEST)
     y = x * x
     p = (((_P4 * y + _P3) * y + _P2) * y + _P1) * y + _P0
@@ -50,7 +50,7 @@ def activate(z, rows, columns, activation):
 
 @compiled
 def backpropagate_activation(d, a, rows, columns, activation):
-    """Multiply d by the derivative where the activation gave a, in place."""
+    """Multiply d[:rows, :columns] in place by the derivative at the activation's outputs a."""
     for b in range(rows):
         if activation == TANH:
             for j in range(columns):

@@ -1,7 +1,7 @@
-"""How loops are compiled, and how one is made for an environment or a distribution.
+"""Compiles loops, and specialises them for an environment or a distribution.
 
-A loop consists of parts. A part is compiled for those that call it, with each anew, so machine code
-is made and kept on disk only for the loops that Python calls.
+A loop consists of parts. A part is compiled anew with every loop that calls it, so machine code is
+made and kept on disk only for the loops that Python calls.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ late_code.install()
 
 
 class Part(CPUDispatcher):
-    """A function that loops call. Python can call it too: then it is compiled once more."""
+    """A function that loops call. If Python calls it, it is compiled once more."""
 
     @cached_property
     def _from_python(self) -> Callable[..., Any]:
@@ -81,11 +81,10 @@ def specialised(
     options: Any = OPTIONS,
     **bindings: Any,
 ) -> Callable[..., Any]:
-    """Compile `template` with its open names bound, as to an environment's own functions.
+    """Compile `template` with its open names bound, for example to an environment's functions.
 
-    The machine code is kept on disk under a name that tells the label and a digest of the code:
-    other code is never mistaken for it. Raises UnboundError where an open name that the template
-    uses is bound by nothing.
+    The machine code is kept on disk under the label and a digest of the code, so that other code is
+    never mistaken for it. Raises UnboundError if a name that the template uses is still open.
     """
     decorate: Any = njit(**options, **_sharing(parallel), cache=True)
     loop: Callable[..., Any] = kept_on_disk(decorate(_bound(template, label, bindings)))

@@ -1,4 +1,4 @@
-"""Work that is recorded once and replayed as CUDA graphs."""
+"""Work that is captured once and replayed as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 
 
 class Replayed:
-    """`work`, run as it stands the first time, captured the second and replayed from then on.
+    """Runs `work` directly the first time, captures it the second time, and then replays it.
 
-    The first run compiles kernels and lets libraries allocate what they need, which a capture must
-    not. Capturing waits for the GPU; replaying never does. Without `capture` every run is like the
-    first: that is how the processor runs the same work.
+    The first run compiles kernels and lets libraries allocate memory, which a capture must not.
+    Capturing waits for the GPU; replaying never does. Without `capture`, as on the processor, every
+    run is like the first.
 
     `graphs` are replayed in order, each as often as its number says: one, or several where `work`
     calls `repeat` or `end_graph`.
@@ -54,7 +54,7 @@ def repeat(times: int, work: Callable[[], None]) -> None:
 
 
 def end_graph() -> None:
-    """What a capture records from here on is in another graph."""
+    """End the graph that is being captured; the capture goes on in a new one."""
     if _capture is not None and _capture.may_end_graph:
         _capture.repeat(0, lambda: None)
 
@@ -94,7 +94,7 @@ class _Capture:
 
     def _begin(self, times: int) -> None:
         graph = torch.cuda.CUDAGraph()
-        # Threads of others, as those that watch the GPU's load, may call the driver meanwhile.
+        # Other threads, such as those that read the GPU's load, may call the driver meanwhile.
         capturing = torch.cuda.graph(
             graph, self._pool, torch.cuda.current_stream(), capture_error_mode="thread_local"
         )

@@ -1,4 +1,4 @@
-"""A scalar function as a kernel: a thread each on a GPU, a compiled loop on the processor.
+"""A scalar function as a kernel: one thread per index on a GPU, a compiled loop on the processor.
 
 The source of both is the same. On a GPU a launch goes to PyTorch's current stream, copies nothing,
 allocates nothing and waits for nothing, so that it can be captured in a graph; the first launch of
@@ -30,7 +30,7 @@ numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # type: ignore[attr-defined]
 
 @declared
 def body(i, arguments):
-    """What is done for `i`."""
+    """The work for one index `i`."""
 
 
 def thread_template(size, arguments):
@@ -47,8 +47,8 @@ def loop_template(size, arguments):
 class Kernel:
     """`body(i, arguments)` for every i below a size, in any order.
 
-    `bindings` are the open names of `body` and of what it calls, as an environment's own functions.
-    `thread` and `loop` may replace what calls the body, where it wants memory of its own.
+    `bindings` are the open names of `body` and of the functions that it calls. `thread` and `loop`
+    may replace the templates that call the body, if it needs local memory.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Kernel:
         self._thread, self._loop, self._bindings = thread, loop, bindings
 
     def launch(self, size: int, *arguments: Any) -> None:
-        """Run the body for 0 to `size` - 1 where the tensors among `arguments` are.
+        """Run the body for 0 to `size` - 1 on the device of the tensors among `arguments`.
 
         Arguments are tensors, NumPy scalars and named tuples of them; the body gets one tuple.
         """
@@ -85,21 +85,21 @@ class Kernel:
 
     @cached_property
     def on_gpu(self) -> Any:
-        """The kernel, compiled for every new kind of arguments."""
+        """The kernel, compiled for every new signature."""
         return cuda.jit(self.thread_function())
 
     def thread_function(self) -> Callable[..., None]:
-        """What one thread does, as Python: all that it calls are device functions."""
+        """The code of one thread, as Python; the functions that it calls are device functions."""
         names = {**self._bindings, **self._named(self._function)}
         return rebound(self._thread, cuda.jit(device=True), names)
 
     def _named(self, function: Callable[..., Any]) -> dict[str, Any]:
-        """The body under the names that a loop or a thread may know it by."""
+        """The body under the names by which a loop or a thread may call it."""
         return {"body": function, self._function.__name__: function}
 
 
 def launch_stream() -> Any:
-    """PyTorch's current stream, as Numba knows it."""
+    """PyTorch's current stream as a stream of Numba."""
     if IN_SIMULATOR:
         return 0
     return cuda.external_stream(torch.cuda.current_stream().cuda_stream)

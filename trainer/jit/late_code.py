@@ -24,9 +24,9 @@ _waiting_envs: dict[str, Any] = {}  # for functions of which no machine code is 
 
 
 class LateLibrary(JITCodeLibrary):
-    """The code of one function, and of all that it calls, which may be linked and not yet made."""
+    """The code of a function and its callees, which may be linked before machine code is made."""
 
-    _is_made = True  # or is being made; False: linked alone
+    _is_made = True  # whether machine code was made or is being made
 
     def _ensure_finalized(self) -> None:
         if not self._finalized:
@@ -45,7 +45,7 @@ class LateLibrary(JITCodeLibrary):
         return super().get_pointer_to_function(name)
 
     def serialize_using_object_code(self) -> Any:
-        """For a file on disk."""
+        """The object code for a file on disk."""
         self._ensure_finalized()
         self._make()
         return super().serialize_using_object_code()
@@ -73,7 +73,7 @@ class LateLibrary(JITCodeLibrary):
 
 
 def set_env(codegen: Any, name: str, env: Any) -> None:
-    """Give a function its module's names, for the errors that it raises: once it is made."""
+    """Give a function the globals that its errors need, once its machine code is made."""
     if codegen._engine.is_symbol_defined(name):
         _set_env(codegen, name, env)
     else:

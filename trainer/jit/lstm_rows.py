@@ -1,8 +1,8 @@
 """The steps of an LSTM over rows, and their derivative, on the processor.
 
-Rows have nothing to do with one another, so they are gone through in blocks whose state stays in
-cache. All is float32 and in one piece: gates are [L, R, 4, H], of each row the content g and then
-i, f, o; states and what they become are [L, R, H]. H is a multiple of PADDING.
+Rows are independent, so blocks of them whose state stays in cache are stepped one after the other.
+All arrays are float32 and contiguous: gates are [L, R, 4, H], in the order g (the content), i, f,
+o; states before and after the steps are [L, R, H]. H is a multiple of PADDING.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _ZERO = float32(0.0)
 
 
 def forward_rows(gates, weight, h0, c0, keep, hs_before, cs_before, hs, cs, activated, squashed):
-    """As `networks.recurrent.LSTM` says, from the `gates` of the inputs, `weight` [H, 4 H] of the
-    state, `h0` and `c0` [R, H], and `keep` [L, R].
+    """The steps of `networks.recurrent.LSTM`, from the `gates` of the inputs, `weight` [H, 4 H] of
+    the state, `h0` and `c0` [R, H], and `keep` [L, R].
 
-    Writes h and c before every step as they were kept, and after it, both [L, R, H], the gates as
-    they were activated, and tanh(c').
+    Writes h and c before every step, multiplied by `keep`, and after it, all [L, R, H], the
+    activated gates, and tanh(c').
     """
     steps, rows, size = hs.shape
     for first in range(0, rows, BLOCK):
@@ -58,8 +58,8 @@ def forward_rows(gates, weight, h0, c0, keep, hs_before, cs_before, hs, cs, acti
 
 @compiled
 def activate_cell(gates, c_before, h, c, squashed):
-    """Of one row: `gates` [4, H] in place, and what they make of `c_before` [H]. One loop after the
-    other: of those over more arrays than a few no vectors are made.
+    """Activate the `gates` [4, H] of one row in place, and compute c, tanh(c) and h from `c_before`
+    [H]. Compilers vectorise these short loops, but no loop over many arrays.
     """
     size = len(h)
     for j in range(size):
@@ -76,8 +76,8 @@ def activate_cell(gates, c_before, h, c, squashed):
 
 
 def backward_rows(by_hs, weight, keep, cs_before, activated, squashed, by_gates):
-    """Writes the derivative by all gates from that by all h, `by_hs` [L, R, H], and what
-    `forward_rows` wrote; `weight` is [4 H, H].
+    """Writes the derivative by all gates, from that by all h, `by_hs` [L, R, H], and the results of
+    `forward_rows`; `weight` is [4 H, H].
     """
     steps, rows, size = by_hs.shape
     nothing = np.zeros(size, np.float32)
@@ -117,7 +117,7 @@ def backward_rows(by_hs, weight, keep, cs_before, activated, squashed, by_gates)
 
 @compiled
 def differentiate_cell(by_out, gates, c_before, squashed, by_h, by_c, by_gates):
-    """Of one row: takes `by_h` and `by_c` [H] of the step after, by all that came of this one, and
+    """The derivative by the gates of one row, from `by_h` and `by_c` [H] of the step after it;
     leaves `by_c` for the step before.
     """
     size = len(by_h)

@@ -31,7 +31,7 @@ from numba.core.serialize import dumps
 
 from ...shared.errors import PageError
 from ...shared.runs.owners import check_file, own
-from ...shared.runs.small_file import create_anew, open_regular
+from ...shared.runs.small_file import open_regular, write_whole
 
 DIGEST_BYTES = 32
 COUNT_BITS = 60  # of which two processes begin at the same number only by a rare chance
@@ -61,26 +61,26 @@ def is_on_disk(loop: Any) -> bool:
 
 
 class Files:
-    """The machine code of one loop: a file for each signature, written in one step, for this user
-    alone. What is damaged, belongs to another user, can be written by others or cannot be written
-    is as if it were not there. Has the methods that Numba calls.
+    """The machine code of one loop: one file per signature, readable by this user alone. A file
+    that is damaged, or that another user owns or could write, counts as missing. Has the methods
+    that Numba calls.
     """
 
     def __init__(self, folder: Path, name: str, code: str) -> None:
         self._folder, self._start = folder, f"{name}-{code[:16]}"
-        self._of = (numba.__version__, code)
+        self._source = (numba.__version__, code)
 
     def has_any(self) -> bool:
         return any(self._folder.glob(f"{self._start}.*.nbc"))
 
     def path(self, key: Any) -> Path:
-        """Where the code for `key` lies, which says the signature and the processor."""
+        """The file of the code for `key`, which holds the signature and the processor."""
         signature, *others = key
-        text = repr((self._of, [(kind, _fields(kind)) for kind in signature], others))
+        text = repr((self._source, [(kind, _fields(kind)) for kind in signature], others))
         return self._folder / f"{self._start}.{hashlib.sha256(text.encode()).hexdigest()[:16]}.nbc"
 
     def load(self, key: Any) -> Any:
-        """What was saved for `key`; None where there is nothing that can be used."""
+        """The code saved for `key`, or None if there is no usable file."""
         try:
             fd = open_regular(self.path(key))
             with os.fdopen(fd, "rb") as file:
@@ -96,29 +96,22 @@ class Files:
 
     def save(self, key: Any, code: Any) -> None:
         body: bytes = dumps((key, code))  # type: ignore[no-untyped-call]
-        path = self.path(key)
-        building = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
+        content = hashlib.sha256(body).digest() + body
         with contextlib.suppress(OSError):  # a full disk: it is compiled again another time
-            try:
-                with os.fdopen(create_anew(building), "wb") as file:
-                    file.write(hashlib.sha256(body).digest() + body)
-                os.replace(building, path)
-            finally:
-                building.unlink(missing_ok=True)
+            write_whole(self.path(key), content, outlives_power_cut=False)
 
     def flush(self) -> None:
-        """Whoever compiles anew writes over what there is."""
+        """Does nothing: new code replaces the old files."""
 
 
 def _fields(kind: Any) -> Any:
-    """The names of a named tuple's fields, and of those within it: its type's name has none."""
+    """The field names of a named tuple and of those within it, which its type's name lacks."""
     return getattr(kind, "fields", None), [_fields(inner) for inner in getattr(kind, "types", ())]
 
 
 def code_digest(loop: Any) -> str:
-    """Changes with all that the machine code of `loop` follows from, but for the types of its
-    arguments: the instructions of all functions of ours that it reaches, the constants that these
-    read, and how each is compiled.
+    """A digest of everything but the argument types that determines the machine code of `loop`: the
+    instructions of all functions of ours that it reaches, their constants and compiler options.
     """
     reached = _ReachedFunctions()
     digest = hashlib.sha256(reached.described(loop).encode())
@@ -129,8 +122,8 @@ def code_digest(loop: Any) -> str:
 
 
 class _ReachedFunctions:
-    """The functions that a loop reaches, in the order in which they are met, and all that Numba
-    compiles of each, as text. Equal code gives equal text in every process.
+    """The functions that a loop reaches, in the order of discovery, and everything that Numba
+    compiles of them, as text. Equal code gives equal text in every process.
     """
 
     def __init__(self) -> None:
@@ -138,7 +131,7 @@ class _ReachedFunctions:
         self._numbers: dict[FunctionType, int] = {}
 
     def lines(self, function: FunctionType) -> Iterator[str]:
-        """What `function` does and reads; functions that it calls are met here."""
+        """The instructions and constants of `function`; registers the functions that it calls."""
         yield function.__module__  # machine code looks up its globals in it, by this name
         yield self.described([function.__defaults__, function.__kwdefaults__])
         for cell in function.__closure__ or ():
@@ -164,7 +157,7 @@ class _ReachedFunctions:
                 yield self.described([(x, getattr(value, x)) for x in read])
 
     def described(self, value: Any) -> str:
-        """A constant's type and value; of a function a number, by which it is met again."""
+        """The type and value of a constant, or the number of a function."""
         # Numba's loops and intrinsics have theirs inside.
         function = getattr(value, "py_func", getattr(value, "_defn", value))
         if isinstance(function, FunctionType) and not _is_foreign(function.__module__):
@@ -191,6 +184,6 @@ class _ReachedFunctions:
 
 
 def _is_foreign(module: str | None) -> bool:
-    """Whether it comes with Python or with Numba, so that its version stands for it."""
+    """Whether a module comes with Python or Numba, whose version then stands for it."""
     package = (module or "").partition(".")[0]
     return package in {"numba", "numpy", "llvmlite"} or package in sys.stdlib_module_names

@@ -1,12 +1,10 @@
-"""Observations normalised by their running mean and deviation, and the discounted returns by whose
-deviation rewards are scaled.
-"""
+"""Normalises observations by their running mean and deviation, in compiled loops."""
 
 from __future__ import annotations
 
 from numpy import float32
 
-from .compiling import compiled, specialised
+from .compiling import compiled
 
 CLIP = float32(10.0)
 
@@ -14,7 +12,7 @@ CLIP = float32(10.0)
 @compiled
 def normalize_rows(obs, first, rows, policy, x, to):
     """Write `rows` observations from obs[first] on, of obs [N, D], to x[to] and on, of x
-    [CHUNK, width]: float32, normalised and clipped if the policy wants that.
+    [CHUNK, width]: float32, normalised and clipped if the policy normalises.
     """
     # Columns outermost: there are too few of them for vectors, and rows lie anywhere.
     for i in range(obs.shape[1]):
@@ -25,7 +23,7 @@ def normalize_rows(obs, first, rows, policy, x, to):
 
 @compiled
 def normalize_chosen(obs, index, first, rows, policy, x):
-    """The same for obs[index[first]] and so on, to x[0] and on; `index` is [B] int64."""
+    """`normalize_rows` for obs[index[first]] and on, to x[0] and on; `index` is [B] int64."""
     for i in range(obs.shape[1]):
         for row in range(rows):
             x[row, i] = obs[index[first + row], i]
@@ -34,25 +32,9 @@ def normalize_chosen(obs, index, first, rows, policy, x):
 
 @compiled
 def _normalize(first, rows, obs_size, policy, x):
-    """x[first : first + rows, :obs_size] in place, if the policy wants that."""
+    """Normalise x[first : first + rows, :obs_size] in place if the policy normalises."""
     if policy.normalizes_obs:
         for i in range(obs_size):
             mean, deviation = policy.obs_mean[i], policy.obs_deviation[i]
             for row in range(first, first + rows):
                 x[row, i] = min(max((x[row, i] - mean) / deviation, -CLIP), CLIP)
-
-
-def discount_template(rewards, dones, gamma, running, returns):
-    """The discounted sums [T, N] of `rewards` [T, N] so far; `running` [N] goes on from rollout to
-    rollout, and begins anew after a `done`.
-    """
-    steps, num_envs = rewards.shape
-    for t in range(steps):
-        for n in range(num_envs):
-            running[n] = running[n] * gamma + rewards[t, n]
-            returns[t, n] = running[n]
-            if dones[t, n]:
-                running[n] = 0.0
-
-
-discount = specialised(discount_template, "any")

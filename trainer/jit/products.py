@@ -1,7 +1,7 @@
 """Matrix products small enough to stay in cache, tile by tile.
 
-No library's: their threads would change how sums are rounded, and on the matrices of a 64-unit
-layer a call costs as much as the work.
+A library's threads would change how sums are rounded, and on the matrices of a 64-unit layer a call
+of a library costs as much as the work.
 
 The innermost part, `make_tile`, keeps a tile of the result in registers. It is written as vector
 instructions of LLVM, for whatever processor there is: compilers make vectors of innermost loops
@@ -34,57 +34,49 @@ _FUSED = ("contract",)
 
 
 def make_tile(rows: int, vectors: int) -> Any:
-    """c[r, j] = start[r, j] + sum over i below `inner` of a[r, i] * b[i, j], of a tile of `rows`
-    rows and `vectors` x LANES columns.
+    """Make an intrinsic that computes one tile of `product`: `rows` rows from row r on, and
+    `vectors` x LANES columns from column j on.
 
-    Matrices lie in float32 arrays from element `..._at` on; `..._row` elements further is the next
-    row, and `a_step` elements further the next column of `a`. No bounds are checked.
+    `start`, `a`, `b` and `c` are the matrices of `product`. No bounds are checked.
     """
 
     @intrinsic
-    def tile(
-        context,
-        start,
-        start_at,
-        start_row,
-        a,
-        a_at,
-        a_row,
-        a_step,
-        b,
-        b_at,
-        b_row,
-        c,
-        c_at,
-        c_row,
-        inner,
-    ):
-        integers = (types.int64,) * 2
-        signature = types.void(
-            start, *integers, a, *integers, types.int64, b, *integers, c, *integers, types.int64
-        )
-        return signature, _generate(rows, vectors)
+    def tile(context, start, a, b, c, inner, r, j):
+        matrices = [
+            types.Tuple([matrix[0], *[types.int64] * (len(matrix) - 1)])
+            for matrix in (start, a, b, c)
+        ]
+        integers = [types.int64] * 3
+        return types.void(*matrices, *integers), _generate(rows, vectors)
 
     return tile
 
 
 def _generate(rows: int, vectors: int) -> Any:
-    """What writes the instructions of a tile."""
+    """The function that writes the instructions of a tile."""
     places = [(r, v) for r in range(rows) for v in range(vectors)]
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values = [
-            context.make_array(kind)(context, builder, value).data
-            if isinstance(kind, types.Array)
-            else value
-            for kind, value in zip(signature.args, arguments, strict=True)
-        ]
-        start, start_at, start_row, a, a_at, a_row, a_step = values[:7]
-        b, b_at, b_row, c, c_at, c_row, inner = values[7:]
+        def unpacked(kind: Any, matrix: Any) -> Any:
+            array, *numbers = cgutils.unpack_tuple(builder, matrix)
+            return context.make_array(kind[0])(context, builder, array).data, *numbers
+
+        def moved(at: Any, row: Any, r: Any, j: Any) -> Any:
+            return builder.add(builder.add(at, builder.mul(row, r)), j)
+
+        *matrices, inner, first_r, first_j = arguments
+        unpacked_matrices = map(unpacked, signature.args, matrices)
+        start, start_at, start_row = next(unpacked_matrices)
+        a, a_at, a_row, a_step = next(unpacked_matrices)
+        b, b_at, b_row = next(unpacked_matrices)
+        c, c_at, c_row = next(unpacked_matrices)
+        start_at = moved(start_at, start_row, first_r, first_j)
+        c_at = moved(c_at, c_row, first_r, first_j)
+        a_at = moved(a_at, a_row, first_r, _INDEX(0))
+        b_at = builder.add(b_at, first_j)
 
         def element(pointer: Any, at: Any, row: Any, r: Any, column: int = 0) -> Any:
-            place = builder.add(builder.add(at, builder.mul(row, r)), _INDEX(column))
-            return builder.gep(pointer, [place])
+            return builder.gep(pointer, [moved(at, row, r, _INDEX(column))])
 
         def vector_at(*place: Any) -> Any:
             return builder.bitcast(element(*place), _VECTOR.as_pointer())
@@ -115,7 +107,7 @@ def _generate(rows: int, vectors: int) -> Any:
 
 
 def _repeated(builder: Any, number: Any) -> Any:
-    """A vector of one number."""
+    """A vector whose lanes are all `number`."""
     undefined = ir.Constant(_VECTOR, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.IntType(32)(0))
     zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
@@ -142,85 +134,21 @@ compiled_padded = compiled(padded)
 def product(start, a, b, c, rows, inner, columns):
     """c[r, j] = start[r, j] + sum over i of a[r, i] * b[i, j]; `columns` is a multiple of PADDING.
 
-    `start`, `b` and `c` are (array, place of the first element, elements to the next row), and `a`
-    has the elements to the next column as well. `start` may be `c`, to add to it.
+    `start`, `b` and `c` are (float32 array, place of the first element, elements to the next row),
+    and `a` has the elements to the next column as well. `start` may be `c`, to add to it.
     """
-    start, start_at, start_row = start
-    a, a_at, a_row, a_step = a
-    b, b_at, b_row = b
-    c, c_at, c_row = c
     whole = rows - rows % ROWS
     wide = columns - columns % WIDE
     for j in range(0, wide, WIDE):
         for r in range(0, whole, ROWS):
-            _tile(
-                start,
-                start_at + r * start_row + j,
-                start_row,
-                a,
-                a_at + r * a_row,
-                a_row,
-                a_step,
-                b,
-                b_at + j,
-                b_row,
-                c,
-                c_at + r * c_row + j,
-                c_row,
-                inner,
-            )
+            _tile(start, a, b, c, inner, r, j)
         for r in range(whole, rows):
-            _row(
-                start,
-                start_at + r * start_row + j,
-                start_row,
-                a,
-                a_at + r * a_row,
-                a_row,
-                a_step,
-                b,
-                b_at + j,
-                b_row,
-                c,
-                c_at + r * c_row + j,
-                c_row,
-                inner,
-            )
+            _row(start, a, b, c, inner, r, j)
     for j in range(wide, columns, LANES):
         for r in range(0, whole, ROWS):
-            _narrow_tile(
-                start,
-                start_at + r * start_row + j,
-                start_row,
-                a,
-                a_at + r * a_row,
-                a_row,
-                a_step,
-                b,
-                b_at + j,
-                b_row,
-                c,
-                c_at + r * c_row + j,
-                c_row,
-                inner,
-            )
+            _narrow_tile(start, a, b, c, inner, r, j)
         for r in range(whole, rows):
-            _narrow_row(
-                start,
-                start_at + r * start_row + j,
-                start_row,
-                a,
-                a_at + r * a_row,
-                a_row,
-                a_step,
-                b,
-                b_at + j,
-                b_row,
-                c,
-                c_at + r * c_row + j,
-                c_row,
-                inner,
-            )
+            _narrow_row(start, a, b, c, inner, r, j)
 
 
 @compiled

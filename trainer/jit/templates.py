@@ -9,18 +9,18 @@ refuse a template with a name that is still open.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from types import FunctionType
 from typing import Any, NoReturn
 
 
 class UnboundError(TypeError):
-    """A template was compiled, or a declaration called, without what belongs there."""
+    """A template was compiled, or a declaration called, while a name was still open."""
 
 
 class Unbound:
-    """Stands for a constant, or a function without arguments, that is to be bound."""
+    """Placeholder of a constant, or of a function without arguments, that will be bound."""
 
     def __init__(self, meaning: str) -> None:
         self.meaning = meaning
@@ -30,13 +30,13 @@ class Unbound:
 
 
 def unbound(meaning: str) -> Any:
-    """An `Unbound` of whatever type the name that it is given to is to have."""
+    """An `Unbound` that type checkers accept for a name of any type."""
     return Unbound(meaning)
 
 
 def declared(function: Callable[..., Any]) -> Any:
-    """Stands for a function that is to be bound; `function` has its signature and says what it
-    does. Raises UnboundError when it is called.
+    """A placeholder of a function that will be bound; `function` gives its signature and docstring.
+    Calling it raises UnboundError.
     """
 
     @wraps(function)
@@ -48,9 +48,9 @@ def declared(function: Callable[..., Any]) -> Any:
 
 
 def bound_globals(template: FunctionType, bindings: Mapping[str, Any]) -> dict[str, Any]:
-    """The globals of `template` with `bindings` in place of those that it leaves open.
+    """The globals of `template`, with `bindings` in place of its open names.
 
-    Raises UnboundError where one that it uses is still open.
+    Raises UnboundError if a name that it uses is still open.
     """
     names = {**template.__globals__, **bindings}
     still_open = [name for name in used_globals(template) if is_open(names.get(name))]
@@ -60,12 +60,12 @@ def bound_globals(template: FunctionType, bindings: Mapping[str, Any]) -> dict[s
 
 
 def is_open(value: Any) -> bool:
-    """Whether this is a mere declaration."""
+    """Whether a value is a placeholder."""
     return isinstance(value, Unbound) or hasattr(value, "is_declaration")
 
 
 def used_globals(function: FunctionType) -> Iterator[str]:
-    """The names that are looked up among the globals of `function`, each once."""
+    """The global names that `function` reads, without repetition."""
     instructions = dis.get_instructions(function)
     yield from dict.fromkeys(i.argval for i in instructions if i.opname == "LOAD_GLOBAL")
 
@@ -74,23 +74,33 @@ def rebound(
     function: Callable[..., Any],
     compile_: Callable[..., Any],
     bindings: Mapping[str, Any],
-    made: dict[Any, Any] | None = None,
+    copies: dict[Any, Any] | None = None,
 ) -> Callable[..., Any]:
-    """A copy of `function` with its open names bound, and in which all functions of ours that it
-    calls, and that those call, are compiled by `compile_`, each once. Raises UnboundError.
+    """A copy of `function` with its open names bound. All Python functions that it calls, directly
+    or through others, are compiled by `compile_`, each of them once. Raises UnboundError.
 
-    `made` remembers the copies, for functions that share some.
+    `copies` are the functions compiled so far.
     """
-    made = {} if made is None else made
+    copies = {} if copies is None else copies
     original: Any = getattr(function, "py_func", function)
     names = bound_globals(original, bindings)
     for name in original.__code__.co_names:
         if name in names and _is_ours(names[name]):
             called = getattr(names[name], "py_func", names[name])
-            if called not in made:
-                made[called] = compile_(rebound(called, compile_, bindings, made))
-            names[name] = made[called]
+            if called not in copies:
+                copies[called] = compile_(rebound(called, compile_, bindings, copies))
+            names[name] = copies[called]
     return FunctionType(original.__code__, names, original.__name__, original.__defaults__)
+
+
+def rebound_all(
+    functions: Sequence[Callable[..., Any]],
+    compile_: Callable[..., Any],
+    bindings: Mapping[str, Any],
+) -> list[Callable[..., Any]]:
+    """`rebound` for functions that share some of the functions that they call."""
+    copies: dict[Any, Any] = {}
+    return [rebound(function, compile_, bindings, copies) for function in functions]
 
 
 def _is_ours(value: Any) -> bool:

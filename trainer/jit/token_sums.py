@@ -1,12 +1,12 @@
-"""Sums of the rows of a table that tokens stand for, and the table's gradient, on the processor.
+"""Sums of the table rows that tokens select, and the table's gradient, on the processor.
 
-Tokens come as bytes, `tokens` [B, 3 K]: (cell, feature, value) K times, those that say nothing last
-and with cell 255. `row_of` [256, 256] int32 and `scale_of` [256, 256] float32 are of features and
-values, `cell_of` [256] int32 of cells: token i of a row stands for
+Tokens are bytes, `tokens` [B, 3 K]: K times (cell, feature, value), with padding of cell 255 at the
+end. `row_of` [256, 256] int32 and `scale_of` [256, 256] float32 are indexed by feature and value,
+`cell_of` [256] int32 by cell. A token adds
 
     scale_of[feature, value] * table[row_of[feature, value] * num_cells + cell_of[cell]]
 
-and for nothing where any of the two is negative. PyTorch's own sums of chosen rows take some ten
+and nothing if `row_of` or `cell_of` is negative. PyTorch's own sums of selected rows take about ten
 times as long to differentiate.
 """
 
@@ -20,9 +20,9 @@ PADDING = np.uint8(255)
 
 
 def sum_rows(tokens, row_of, scale_of, cell_of, num_cells, table, sums, chosen, scales, counts):
-    """Writes `sums` [B, F] += what the tokens stand for, from `table` [R, F] float32; and for
-    `add_gradient` which rows these were, `chosen` [B, K] int32 with `scales` [B, K] float32, the
-    first `counts` [B] int32 of each.
+    """Adds the rows that the tokens select of `table` [R, F] float32 to `sums` [B, F]. For
+    `add_gradient`, writes these rows to `chosen` [B, K] int32, their `scales` [B, K] float32, and
+    their number to `counts` [B] int32.
     """
     num_features = table.shape[1]
     for b in range(len(tokens)):
@@ -45,7 +45,7 @@ def sum_rows(tokens, row_of, scale_of, cell_of, num_cells, table, sums, chosen, 
 
 
 def add_gradient(chosen, scales, counts, by_sums, by_table):
-    """Adds to `by_table` [R, F] what `by_sums` [B, F] gives each row that was chosen."""
+    """Adds the derivative `by_sums` [B, F] to the chosen rows of `by_table` [R, F]."""
     num_features = by_table.shape[1]
     for b in range(len(counts)):
         slope = by_sums[b]

@@ -1,7 +1,7 @@
-"""torch.compile for what an update computes of a minibatch, before anything is timed.
+"""torch.compile for the computations of an update on a minibatch.
 
-Functions are compiled, not modules: a policy, its state and its checkpoints are the same with it
-and without. Nothing random is drawn within: what is drawn goes in, so that no replay repeats it.
+Functions are compiled, not modules: a policy, its state and its checkpoints are the same with and
+without it. Random numbers are drawn outside and passed in, so that no replay repeats them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ CODE_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class Compiled:
-    """`function` as torch.compile makes it, for each new size of its arguments once."""
+    """`function` compiled by torch.compile, once for every new size of its arguments."""
 
     def __init__(self, function: Callable[..., Any], device: torch.device) -> None:
-        """Raises ConfigError where there is nothing to compile with."""
+        """Raises ConfigError if there is no compiler."""
         if BACKEND == "inductor":
             keep_code_private()
         missing = why_no_compiler(device)
@@ -41,7 +41,7 @@ class Compiled:
         self.signatures: list[str] = []  # not empty once there is machine code, as Numba's loops
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function gives. Raises ConfigError where it cannot be compiled."""
+        """Call the compiled function. Raises ConfigError if it cannot be compiled."""
         if self.signatures:
             return self._compiled(*arguments)
         from torch._dynamo.exc import TorchDynamoException
@@ -76,8 +76,8 @@ def keep_code_private() -> None:
 
 
 def of_its_own(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function with code of its own: what was compiled is kept with the code, and its
-    number limited, so that one run's would be in another's way.
+    """A copy of a function with its own code object. PyTorch keeps compiled code by code object, in
+    limited number, so that runs in one process would otherwise displace each other's.
     """
     bound_to = getattr(function, "__self__", None)
     plain: Any = getattr(function, "__func__", function)
@@ -92,13 +92,13 @@ def of_its_own(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def left_as_it_is(module: torch.nn.Module) -> None:
-    """What is compiled calls `module` as it stands."""
+    """Exclude `module` from compilation: compiled functions call it as it is."""
     disable: Any = torch.compiler.disable
     module.forward = disable(module.forward)
 
 
 def why_no_compiler(device: torch.device) -> str:
-    """What torch.compile lacks here; empty where nothing."""
+    """The reason why torch.compile cannot work here; empty if it can."""
     if BACKEND != "inductor":
         return ""
     if device.type == "cuda" and importlib.util.find_spec("triton") is None:
@@ -114,7 +114,7 @@ def why_no_compiler(device: torch.device) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What went wrong, by the innermost error that it came from."""
+    """One line about the innermost cause of an error."""
     while error.__cause__ or getattr(error, "inner_exception", None):
         error = getattr(error, "inner_exception", None) or error.__cause__  # type: ignore[assignment]
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -122,7 +122,7 @@ def first_line(error: BaseException) -> str:
 
 
 def while_ticking(work: Callable[[], None], tick: Callable[[], None]) -> None:
-    """Do `work`, which takes long, and `tick` meanwhile."""
+    """Do `work`, which takes long, in a thread, and call `tick` meanwhile."""
 
     def in_thread() -> None:
         one_torch_thread()

@@ -1,4 +1,4 @@
-"""Where a run's environments and policy live."""
+"""The device of a run: GPUs that can be used, their names, and errors of memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...shared.install_command import install_command
 
 
 def why_no_cuda() -> str:
-    """What is missing to train on a GPU; empty where nothing is."""
+    """The reason why no GPU can train; empty if one can."""
     if not torch.cuda.is_available():
         if torch.version.cuda is None:
             return f"this PyTorch, {torch.__version__}, was built without CUDA"
@@ -28,7 +28,7 @@ def num_gpus() -> int:
 
 
 def device_name(device: str) -> str:
-    """For people: `cpu`, or `cuda (NVIDIA H200)`."""
+    """The name of a device, to show: `cpu`, or `cuda (NVIDIA H200)`."""
     return f"cuda ({torch.cuda.get_device_name()})" if device == "cuda" else device
 
 
@@ -44,7 +44,7 @@ _SIZE = re.compile(r"(?:allocate|of which) ([\d.]+) (bytes|[KMGTPE]iB)")  # also
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Of a GPU or of main memory, for which PyTorch has no exception of its own."""
+    """Whether a GPU or the main memory is full; PyTorch has no exception for the latter."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     texts = ("DefaultCPUAllocator", _NOT_PINNED)

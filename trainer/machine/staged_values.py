@@ -15,7 +15,7 @@ SLOTS = 4
 
 
 class Event(Protocol):
-    """What is asked of `torch.cuda.Event`."""
+    """The part of `torch.cuda.Event` that is used here."""
 
     def record(self) -> None:
         """Happen once all that was given to the GPU until now is done."""
@@ -56,7 +56,7 @@ class HostEvent:
 
 
 def event_maker(device: torch.device) -> Callable[[], Event]:
-    """What makes events for work on `device`."""
+    """A function that makes events for work on `device`."""
     if device.type == "cuda":
         make: Any = torch.cuda.Event
         return lambda: cast(Event, make(enable_timing=True))

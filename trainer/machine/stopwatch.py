@@ -93,7 +93,7 @@ class Stopwatch:
         return now - self._paused_s
 
     def pause_s(self, name: str) -> float:
-        """What the next pause of that kind will take, as far as is known."""
+        """The expected seconds of the next pause of that name: the mean of the newest ones."""
         known = self._pauses[name]
         return sum(known) / len(known) if known else 0.0
 

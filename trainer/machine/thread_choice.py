@@ -39,9 +39,9 @@ class ThreadChoice:
         return self._was_timed and not self._trials
 
     def iteration(self, seconds: float) -> str:
-        """Told how long an iteration took; sets the number of threads of the next one.
+        """Take the seconds of an iteration; set the number of threads of the next one.
 
-        Returns what to tell people, where there is something.
+        Returns a notice once a choice is made, else an empty text.
         """
         if self._trials:
             return self._tried(seconds)

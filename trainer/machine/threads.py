@@ -43,12 +43,12 @@ class Threads:
         self._team_size = 0
 
     def run(self, loop: Callable[..., Any], *arguments: Any) -> Any:
-        """What `loop` gives for these arguments."""
+        """Call `loop` with these arguments; returns its result."""
         return self._awaited(self._pool.submit(self._on_all_cores, loop, *arguments))
 
     def each(self, function: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterable[Any]:
-        """What `function` gives for each of these pieces of PyTorch's work, in their order, several
-        of them under way at once. PyTorch has one thread in each, so that how sums are split, and
+        """The results of `function` for these pieces of PyTorch's work, in their order; several
+        are under way at once. PyTorch has one thread in each, so that how sums are split, and
         so rounded, depends on the pieces alone.
         """
         if min(self.num_threads, len(pieces)) < 2:
@@ -103,7 +103,7 @@ class Threads:
 
 
 def _in_modes(modes: tuple[bool, bool], function: Callable[[Any], Any], piece: Any) -> Any:
-    """As in the thread that asked for it: PyTorch keeps for each whether there are gradients."""
+    """Call `function` in the modes of the calling thread: PyTorch keeps them for each thread."""
     one_torch_thread()
     inference, gradients = modes
     with torch.inference_mode(inference), torch.set_grad_enabled(gradients):

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from ..machine.values import State
-from ..policies.draws import FOR_ROWS, make_draws, side_seed
-from ..policies.generators import set_generator
-from ..returns.variances import normalized
+from ..policies.draws import FOR_ROWS, make_draws, set_generator, side_seed
+from ..returns.gae import normalized
 from .rollout import Rollout
 
 Drawn = Iterator[tuple[Tensor, Tensor | None]]
@@ -67,6 +66,11 @@ def next_minibatches(orders: Orders, num_samples: int, num_minibatches: int) -> 
     num_minibatches = min(num_minibatches, num_samples)
     used = num_samples - num_samples % num_minibatches
     return orders.next(num_samples)[:used].view(num_minibatches, -1)
+
+
+def first_parts(num_parts: int, num_minibatches: int, device: torch.device) -> Tensor:
+    """A minibatch of the first parts [size], int64, without random numbers."""
+    return torch.arange(num_parts // min(num_minibatches, num_parts), device=device)
 
 
 class Parts(NamedTuple):

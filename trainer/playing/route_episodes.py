@@ -56,7 +56,7 @@ class RouteEpisodes:
         self._controller.begin(self._simulation)
         for step in range(CONTEXT_STEPS, CONTROL_START):  # it steers along, and nobody listens yet
             self._simulation.act(step, self._controller.actions(self._simulation, step))
-        self._row, self._last = CONTROL_START, self._simulation.last_step(full_trajectory=False)
+        self._row, self._last = CONTROL_START, self._simulation.last_step()
 
     @torch.inference_mode()
     def step(self) -> bool:

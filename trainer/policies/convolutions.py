@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..spaces.encoders import Image
-from .matrix_products import Linear
-from .mlp import LayerNorm
+from .mlp import LayerNorm, Linear
 
 
 def nature(image: Image, layer_norm: bool) -> nn.Sequential:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ..machine.values import State
-from .generators import set_generator
 
 Kind = Literal["normal", "uniform"]
 
@@ -66,3 +67,34 @@ class RandomDraws:
     def load_state_dict(self, state: State) -> None:
         self._num_drawn = int(state["count"])
         set_generator(self._generator, state, self._seed, self._num_drawn)
+
+
+MOST = 1 - 2.0**-23  # what the inverse still gives a finite number for, in float32
+
+
+def symmetric(uniforms: Tensor) -> Tensor:
+    """Numbers in [0, 1) to (-1, 1)."""
+    return (2 * uniforms - 1).clamp(-MOST, MOST)
+
+
+def normal_from(uniforms: Tensor) -> Tensor:
+    """Uniform numbers in [0, 1) to standard normal ones, by the inverse of their distribution.
+
+    x = sqrt(2) erfinv(2 u - 1)
+    """
+    return symmetric(uniforms).erfinv() * math.sqrt(2)
+
+
+def set_generator(
+    generator: torch.Generator, state: Mapping[str, Any], seed: int, count: int
+) -> None:
+    """Go on with the random numbers of `state`. One of another kind of device has none that could
+    be gone on with: then with those of `seed` and of how far the run is, `count`, which were not
+    drawn before.
+    """
+    kept = state.get("generator")
+    if kept is not None and len(kept) == len(generator.get_state()):
+        generator.set_state(kept)
+    else:
+        drawn = np.random.SeedSequence((seed, count)).generate_state(2)
+        generator.manual_seed(int(drawn[0]) << 32 | int(drawn[1]))

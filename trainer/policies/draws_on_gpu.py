@@ -12,7 +12,7 @@ from torch import Tensor
 from ..jit.kernel import Kernel
 from ..jit.streams import UPDATES, unit
 from ..machine.values import State
-from .noise import normal_from
+from .draws import normal_from
 
 if TYPE_CHECKING:
     from .draws import Kind

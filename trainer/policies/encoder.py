@@ -33,7 +33,7 @@ from ..spaces.encoders import (
 )
 from .convolutions import CONVOLUTIONS
 from .mlp import init_default, init_orthogonal
-from .packed import as_numbers, numbers_of
+from .normalizers import as_numbers, numbers_of
 
 MOST_SAID = 200  # characters of an error
 

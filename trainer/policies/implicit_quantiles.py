@@ -11,10 +11,9 @@ from torch import Tensor, nn
 from ..settings.policy import PolicyConfig
 from .encoded import ActionNetwork, StateAndAction
 from .encoder import Encoder, begun_with, has_weights
-from .heads import middles
 from .mlp import ACTIVATIONS, in_precision, init_default, make_mlp
 from .network import Network
-from .value_network import ActionValues, value_layers
+from .value_network import ActionValues, middles, value_layers
 
 NUM_COSINES = 64
 

@@ -9,15 +9,31 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..jit.normalizing import discount
+from ..jit.compiling import specialised
 from ..machine.values import State
 from ..spaces import Spaces, num_numbers
 from ..spaces.encoders import Part, is_packed
-from .packed import as_numbers
 
 if TYPE_CHECKING:
     from ..distributed.process_group import ProcessGroup
     from ..memory.rollout import Rollout
+
+
+def discount_template(rewards: Any, dones: Any, gamma: Any, running: Any, returns: Any) -> None:
+    """The discounted sums [T, N] of `rewards` [T, N] so far; `running` [N] goes on from rollout to
+    rollout, and begins anew after a `done`.
+    """
+    steps, num_envs = rewards.shape
+    for t in range(steps):
+        for n in range(num_envs):
+            running[n] = running[n] * gamma + rewards[t, n]
+            returns[t, n] = running[n]
+            if dones[t, n]:
+                running[n] = 0.0
+
+
+discount = specialised(discount_template, "any")
+
 
 CLIP = 10.0
 EPSILON = 1e-8
@@ -285,3 +301,21 @@ class Rewards:
         """The episodes under way are no more."""
         if self.normalizer:
             self.normalizer.returns.zero_()
+
+
+def numbers_of(obs: Tensor, part: Part) -> Tensor:
+    """The numbers [..., part.obs_size] of a part, from rows `obs` [..., D]; bytes or float32.
+
+    Rows are packed bytes in which the parts lie side by side, each in its own type, or numbers in
+    which the same parts are flattened and joined as Gymnasium's `flatten` does it: those of ONNX
+    files and of direct calls of a policy.
+    """
+    if obs.dtype is not torch.uint8:
+        return obs[..., part.start : part.start + part.obs_size]
+    packed = obs[..., part.offset : part.offset + part.obs_bytes]
+    return packed if part.obs_type is np.uint8 else packed.view(torch.float32)
+
+
+def as_numbers(obs: Tensor, parts: Sequence[Part]) -> Tensor:
+    """Rows of numbers [..., total of the parts], float32, without an action mask."""
+    return torch.cat([numbers_of(obs, part).float() for part in parts], -1)

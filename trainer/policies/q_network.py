@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from ..spaces import Discrete, Spaces
-from .masks import any_legal, masked
 from .noisy import shaped
 from .normalizers import make_obs_normalizer
-from .policy import Memoryless, stored_obs
+from .policy import Memoryless, any_legal, masked, stored_obs
 from .value_network import ActionValues
 
 

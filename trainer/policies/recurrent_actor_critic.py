@@ -10,10 +10,10 @@ from torch.nn.functional import normalize
 
 from ..settings.policy import PolicyConfig
 from ..spaces import Spaces
-from .distribution_policy import DistributionPolicy
+from .actor_critic import DistributionPolicy
 from .encoder import begun_with, make_encoder, sizes_behind
-from .masks import masked, with_mask
 from .mlp import ACTIVATIONS, flattened, init_orthogonal, make_mlp
+from .policy import masked, with_mask
 from .recurrent import LAYERS, keep_of
 
 

@@ -1,4 +1,4 @@
-"""Targets and losses of distributions of returns, for batches from a replay."""
+"""Targets and losses of distributional value functions, for batches from a replay."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Loss:
 def quantile_huber(
     quantiles: Tensor, taus: Tensor, targets: Tensor, threshold: float = 1.0
 ) -> Loss:
-    """How far quantiles are from what they should be, for all pairs with the targets.
+    """Quantile Huber loss over all pairs of quantiles and targets.
 
         u_ij = target_j - quantile_i
         loss = sum_i mean_j |tau_i - 1{u_ij < 0}| * huber(u_ij) / threshold

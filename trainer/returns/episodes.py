@@ -14,8 +14,8 @@ Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 class FromStart(NamedTuple):
-    """What followed the first observations `obs` [E, D]: discounted returns [E], and where a limit
-    cut an episode short what is left, the discount [E] and the last observation [E, D]; else 0.
+    """The first observations `obs` [E, D] of episodes and their discounted returns [E]. Where a
+    limit cut an episode short, also its last discount [E] and observation [E, D], elsewhere 0.
     """
 
     obs: np.ndarray[tuple[int, int], np.dtype[np.float32]]
@@ -26,11 +26,10 @@ class FromStart(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Undiscounted returns and lengths of episodes, each [E], of every agent where environments
-    have several; `details` are more metrics, and `settings` the figures of each kind of episode
-    where there are several.
+    """Undiscounted returns [E] and lengths [E] of episodes, of every agent if there are several.
+    `details` are more metrics, `settings` the figures of groups of episodes.
 
-    `num_cut_off` of them had no end within the limit and count as far as they went.
+    `num_cut_off` episodes did not end within the limit and count as far as they went.
     """
 
     returns: Floats
@@ -42,5 +41,5 @@ class Evaluation:
 
     @property
     def num_episodes(self) -> int:
-        """Where environments have several agents, of all of them."""
+        """The number of episodes, of all agents if there are several."""
         return sum(int(each["episodes"] or 0) for each in self.settings) or len(self.returns)

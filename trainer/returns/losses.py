@@ -1,7 +1,7 @@
-"""Losses of each sample, and their slopes: the derivatives by what the network put out.
+"""Losses per sample and their slopes, the derivatives by the network's outputs.
 
-With the slope at hand a loss needs no automatic differentiation: the network's own derivative is
-all that remains. Weights of samples multiply both.
+With slopes no loss needs automatic differentiation: only the network's own derivative remains.
+Weights of samples multiply both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def huber(errors: Tensor, threshold: float = 1.0) -> Loss:
     Source: Huber 1964, doi:10.1214/aoms/1177703732; Mnih et al. 2015, doi:10.1038/nature14236.
     """
     slopes = errors.clamp(-threshold, threshold)
-    # slope * (e - slope / 2) is e^2 / 2 within, and what it should be beyond.
+    # slope * (e - slope / 2) is e^2 / 2 within the threshold, and linear beyond.
     return Loss(slopes * torch.sub(errors, slopes, alpha=0.5), slopes)
 
 

@@ -1,4 +1,4 @@
-"""What actions turned out to be worth, by their rewards and the best values that followed."""
+"""Lambda returns from rewards and the values of greedy actions."""
 
 from __future__ import annotations
 

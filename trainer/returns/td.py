@@ -1,4 +1,4 @@
-"""Targets of one bootstrapped step, of n rewards at most, for batches from a replay."""
+"""n-step targets for batches from a replay."""
 
 from __future__ import annotations
 

@@ -19,18 +19,19 @@ from ...shared.text.short_numbers import short_number
 from ...shared.text.typed_numbers import real_number, whole_number
 from ..config.metrics import metrics_of
 from ..config.tables import NO_BEST
+from .step import Step
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
     from ..experiment.experiment import Experiment
+    from ..experiment.intervals import Due
+    from .saving import Saving
     from .telemetry import Telemetry
 
 HOOKS = ("on_start", "on_iteration", "on_evaluation", "on_checkpoint", "on_end")
 EXITS = (KeyboardInterrupt, SystemExit)  # end a run as stopped; all else as failed
 RETURN = "evaluation/return"
 _CHECKPOINT_NAME = re.compile(r"(?!iteration-|newest$)[A-Za-z][A-Za-z0-9_-]{0,60}")
-
-Save = Callable[[str, Mapping[str, float]], Path]
 
 
 class Callback:
@@ -60,17 +61,16 @@ class LiveRun:
     def __init__(
         self,
         experiment: Experiment,
-        folder: Path,
-        save: Save,
+        saving: Saving,
         event: Callable[[Level, str], None],
         wrap: Any,
     ) -> None:
-        self._experiment, self._save, self._wrap = experiment, save, wrap
+        self._experiment, self._saving, self._wrap = experiment, saving, wrap
         self._event = event
         self._metrics: dict[str, float] = {}
         self._logged: dict[str, float] = {}
         self._of_operant = {metric.name for metric in metrics_of(experiment.config)}
-        self._folder = folder
+        self._folder = saving.folder.parent
         self._newest_checkpoint: Path | None = None
         self._stop_reason, self._state = "", "running"
         self._policy: tuple[int, Any] | None = None  # and the iteration that it is of
@@ -156,7 +156,7 @@ class LiveRun:
         UsageError for a bad name.
         """
         check_checkpoint_name("save", name)
-        return self._save(name, self._metrics)
+        return self._saving.keep_policy(name, self._metrics)
 
 
 def _logged_number(name: str, value: Any) -> float:
@@ -169,7 +169,7 @@ def _logged_number(name: str, value: Any) -> float:
         raise UsageError(f"log: {name} = {described(value)}: expected a number") from None
 
 
-class Callbacks:
+class Callbacks(Step):
     """The callbacks of a run. What one raises ends the run, with a checkpoint: `failure`. The run
     is failed then, or stopped where that is an exit.
     """
@@ -198,10 +198,8 @@ class Callbacks:
         return any(self._hooks.values())
 
     @property
-    def follow_iterations(self) -> bool:
-        """Whether one may look at the policy after any iteration: the next waits for it then, also
-        on a GPU.
-        """
+    def waits(self) -> bool:
+        """Whether a callback may look at the policy after any iteration."""
         return bool(self._hooks["on_iteration"] or self._hooks["on_checkpoint"])
 
     @property
@@ -215,15 +213,13 @@ class Callbacks:
 
     @contextmanager
     def during(
-        self, experiment: Experiment, folder: Path, save: Save, telemetry: Telemetry
+        self, experiment: Experiment, saving: Saving, telemetry: Telemetry
     ) -> Iterator[None]:
-        """From before the first iteration of a run in `folder` to after its last checkpoint. Raises
-        what a callback raised.
-        """
+        """Wraps all iterations of a run and its last checkpoint. Raises what a callback raised."""
         if not self:
             yield
             return
-        self._run = run = LiveRun(experiment, folder, save, telemetry.event, self._wrap)
+        self._run = run = LiveRun(experiment, saving, telemetry.event, self._wrap)
         self._call("on_start")
         try:
             yield
@@ -241,18 +237,18 @@ class Callbacks:
         if self.failure:
             raise self.failure
 
-    def iteration(self, row: Mapping[str, float]) -> dict[str, float]:
-        """After an iteration whose row this will be; returns what callbacks add to it."""
+    def after(self, row: dict[str, float], due: Due) -> None:
+        """Call the callbacks after an iteration, and add what they log to its `row`."""
         run = self._run
         if run is None:
-            return {}
+            return
         run._metrics |= row
         run._of_operant |= row.keys()
         if RETURN in row:
             self._call("on_evaluation")
         self._call("on_iteration")
-        logged, run._logged = run._logged, {}
-        return logged
+        row |= run._logged
+        run._logged = {}
 
     def checkpoint(self, path: Path) -> None:
         """After a checkpoint was written."""
@@ -272,7 +268,7 @@ class Callbacks:
                 self.failure = error
 
     def _end(self) -> None:
-        """Every `on_end` is called, whatever went wrong: it may close a file."""
+        """Call every `on_end`, whatever went wrong: it may close a file."""
         assert self._run
         for method in self._hooks["on_end"]:
             try:
@@ -433,7 +429,7 @@ def _check_evaluates(callback: Any, run: LiveRun) -> None:
 
 
 def callbacks_of(config: TrainConfig) -> list[Any]:
-    """Those that a configuration asks for: by `checkpoint.best` and [stop]."""
+    """The callbacks of a configuration's `checkpoint.best` and [stop]."""
     found: list[Any] = []
     best, evaluates = config.checkpoint.best, config.evaluation.num_episodes > 0
     if best != NO_BEST and (evaluates or not best.startswith("evaluation/")):

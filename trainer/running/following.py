@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,10 @@ from ..experiment.build import make_experiment
 from ..experiment.restoring import restoring
 from ..machine.main_memory import keep_freed_memory
 from ..machine.stopwatch import Stopwatch
-from .divergence import check_weights
+from .health import check_weights
 from .joining import joined
 from .rank_timing import RankTiming
+from .signals import Requests
 
 if TYPE_CHECKING:
     from ..config import TrainConfig
@@ -27,17 +27,17 @@ def follow(
     place: Place,
     config: TrainConfig | None,
     split: str,
-    should_stop: Callable[[], bool] = lambda: False,
+    requests: Requests,
 ) -> None:
     """Train as one of the ranks after rank 0, until that ends; without a `config` as rank 0 has it.
     Raises OperantErrors.
     """
     keep_freed_memory()
-    with joined(place, config, split, should_stop) as met:
-        _train(met.config, met.ranks, should_stop)
+    with joined(place, config, split, lambda: requests.stop) as (common_config, ranks):
+        _train(common_config, ranks, requests)
 
 
-def _train(config: TrainConfig, ranks: ProcessGroup, should_stop: Callable[[], bool]) -> None:
+def _train(config: TrainConfig, ranks: ProcessGroup, requests: Requests) -> None:
     """The same iterations as `loop.train`; a state is asked for where rank 0 saves it."""
     with closing(make_experiment(config, ranks=ranks)) as experiment:
         checkpoint = broadcast_state(ranks, None)
@@ -48,7 +48,7 @@ def _train(config: TrainConfig, ranks: ProcessGroup, should_stop: Callable[[], b
         timing = RankTiming(experiment, stopwatch)
         while not experiment.is_complete:
             with stopwatch.phase(PAUSE):
-                next_is = experiment.agreed(should_stop(), False)
+                next_is = experiment.agreed(requests.stop, False)
             if next_is.stop:
                 break
             for values in experiment.iterate(stopwatch, wait=True):

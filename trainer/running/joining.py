@@ -6,7 +6,6 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import torch
 
@@ -26,13 +25,6 @@ from ..machine.device import num_gpus, why_no_cuda
 READ_WITHIN_S = 3.0
 
 
-class Joined(NamedTuple):
-    """The configuration of all ranks, and the group that they are."""
-
-    config: TrainConfig
-    ranks: ProcessGroup
-
-
 @contextlib.contextmanager
 def joined(
     place: Place,
@@ -40,10 +32,10 @@ def joined(
     split: str = "",
     should_stop: Callable[[], bool] = lambda: False,
     session: RunSession | None = None,
-) -> Iterator[Joined]:
-    """Meet the other ranks; without a `config` take that of rank 0. All ranks end with an error
-    that is raised inside. Rank 0 has the `session` of the run. Raises OperantErrors that name
-    ranks.
+) -> Iterator[tuple[TrainConfig, ProcessGroup]]:
+    """Meet the other ranks; yields the configuration, by default that of rank 0, and the group. All
+    ranks end with an error that is raised inside. Rank 0 has the `session` of the run. Raises
+    OperantErrors that name ranks.
     """
     if config is not None:
         check_ranks(config, split, place.world_size)
@@ -84,7 +76,7 @@ def joined(
             f"environments of ranks 0 to {ranks.size - 1}: {counts}",
             *_unused_gpu(config),
         )
-        yield Joined(config, ranks)
+        yield config, ranks
         watch.say(ENDED)
         connection.close()
     except BaseException as error:
@@ -107,8 +99,8 @@ def own_gpu(place: Place) -> str:
 
 
 def device_of(config: TrainConfig, place: Place, ranks: Sequence[Introduction]) -> torch.device:
-    """Where this rank learns: its GPU with `device = cuda`, else the processor. Raises ConfigError,
-    which names the rank, where one has no GPU.
+    """The device of this rank: its GPU with `device = cuda`, else the processor. Raises
+    ConfigError, which names the rank, if one has no GPU.
     """
     if config.device != "cuda":
         return torch.device("cpu")

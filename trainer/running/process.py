@@ -7,14 +7,13 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...shared.errors import ConfigError, OperantError, explained, text_of
 from ...shared.page.events import RESUMED, Level
-from ...shared.page.requests import STOP_REASON, TakeRequest
-from ...shared.page.writer import OnPhase
+from ...shared.page.requests import STOP_REASON
 from ...shared.processes.lock import RunLock
 from ...shared.runs.outcome import State
 from ...shared.runs.recorder_process import RecorderSettings
@@ -33,8 +32,8 @@ from ..experiment.plan import plan, this_machine
 from ..experiment.traits import RankLayout
 from ..machine.main_memory import keep_freed_memory
 from .callbacks import EXITS, Callbacks, callbacks_of
-from .signals import Received, say
-from .telemetry import PUBLISH_INTERVAL_S, Report
+from .signals import Requests, say
+from .telemetry import PUBLISH_INTERVAL_S
 
 if TYPE_CHECKING:
     from ..distributed.process_group import ProcessGroup
@@ -42,67 +41,84 @@ if TYPE_CHECKING:
 EVENT_CHARACTERS = 900  # the end of a traceback, where the error is
 
 
+class Prepared(NamedTuple):
+    """A run whose trainer may start. `resume_publish` is the publish number of the checkpoint that
+    it goes on from; None for a new run.
+    """
+
+    run: Run
+    lock: RunLock
+    config: TrainConfig
+    resume_publish: int | None = None
+
+
+class Progress(Protocol):
+    """Receives what the page receives, to show it elsewhere."""
+
+    def __call__(self, values: Mapping[str, float], iteration: int, env_steps: int) -> None:
+        """Called with each publish."""
+
+    def phase(
+        self, name: str, done: int | None, total: int | None, unit: str, left_s: float | None
+    ) -> None:
+        """Called with the arguments of each `MetricsWriter.phase`."""
+
+
+class FirstRank(NamedTuple):
+    """Rank 0 of several, at its `place`; `split` divides the environments among them. While ranks
+    meet, `check_others` is called; it raises OperantError if one of them has ended.
+    """
+
+    place: Place
+    split: str = ""
+    check_others: Callable[[], None] = lambda: None
+
+
 class _StoppedBeforeMeetingError(OperantError):
     """A signal came while ranks still waited for one another."""
 
 
 def run_training(
-    run: Run,
-    lock: RunLock,
-    config: TrainConfig,
-    stop_signals: Received | None = None,
+    prepared: Prepared,
+    requests: Requests | None = None,
+    progress: Progress | None = None,
     *,
-    resume_publish: int | None = None,
-    take_request: TakeRequest = lambda _: False,
-    report: Report = lambda *_: None,
-    report_phase: OnPhase | None = None,
-    place: Place | None = None,
-    split: str = "",
-    check_others: Callable[[], None] = lambda: None,
-    on_error: Callable[[BaseException], None] | None = None,
+    ranks: FirstRank | None = None,
     callbacks: Callbacks | None = None,
+    raises: bool = False,
 ) -> int:
     """Train in this process and leave the run finished, stopped or failed.
 
-    Stops in good order once a signal is in `stop_signals`, and at once with a later one.
-    `resume_publish` is that of the newest checkpoint, to go on from it. `take_request` is asked
-    what others want of the run. `report` and `report_phase` get what the page gets. Of several
-    ranks this is the first, at its `place`, and `split` shares environments out; `check_others`
-    raises an OperantError where one of them has ended before they met. `on_error` is given the
-    error that training failed of, which is printed otherwise. `callbacks` are those of a script and
-    of the configuration, by default of that alone. Returns the exit code: 0, 1 when training
-    failed, 2 when what was asked for cannot be, 128 + signal.
+    The first signal in `requests` stops it in good order, a later one at once. `ranks` is for runs
+    of several. The configuration may add to the `callbacks` of a script. An error of training is
+    printed, or raised if `raises` is set. Returns the exit code: 0, 1 if training failed, 2 if the
+    configuration cannot be trained, 128 + signal.
     """
     keep_freed_memory()
-    callbacks = Callbacks(callbacks_of(config)) if callbacks is None else callbacks
-    stop_signals = Received() if stop_signals is None else stop_signals
+    run, lock, config, resume_publish = prepared
+    requests = Requests() if requests is None else requests
+    callbacks = Callbacks() if callbacks is None else callbacks
+    callbacks.add(callbacks_of(config))
     # The page comes first: whatever goes wrong from here on, monitors see it.
     session = RunSession(
         run,
         lock,
-        (*metrics_of(config), *(rank_metrics(place.world_size) if place else ())),
+        (*metrics_of(config), *(rank_metrics(ranks.place.world_size) if ranks else ())),
         publish_interval_s=PUBLISH_INTERVAL_S,
         continue_from=resume_publish,
         recorder=_recorder_settings(config.recorder),
         console=True,
     )
-    session.metrics.on_phase = report_phase
+    session.metrics.on_phase = progress.phase if progress else None
     session.metrics.on_event = _print_event
-    stop_signals.end_at_once = partial(_end_at_once, run, session)
-    sources, facts = sources_in(run.manifest()), config.facts()
-    if sources and resume_publish is None:
-        env = config.env.removeprefix(GYMNASIUM_PREFIX)
-        session.metrics.event("info", started_in_words(config.algorithm, env, sources))
-        if hint := preset_hint(config, sources):
-            session.metrics.event("info", hint)
-    for warning in (*config.algorithm_section.warnings(facts), *env_warnings(facts, config.seed)):
-        session.metrics.event("warning", warning)
+    requests.end_at_once = partial(_end_at_once, run, session)
+    _say_beginning(session, config, is_new=resume_publish is None)
     try:
         from ..experiment.checkpoints import latest_checkpoint  # torch takes a second to import
         from ..machine.device import device_name
         from .loop import train
 
-        layout = RankLayout(place.world_size) if place else None
+        layout = RankLayout(ranks.place.world_size) if ranks else None
         planned = plan(config, describe(config), this_machine(), layout)
         started = {"device": device_name(planned.device), "stepped_by": planned.host}
         with contextlib.suppress(OSError):  # a full disk is no reason not to train
@@ -112,38 +128,44 @@ def run_training(
             warn = partial(session.metrics.event, "warning")
             checkpoint = latest_checkpoint(run.checkpoint_folder, warn)
             session.metrics.event("info", f"{RESUMED} {checkpoint.iteration}")
-
-        def check_waiting() -> bool:
-            check_others()
-            if stop_signals:
-                raise _StoppedBeforeMeetingError("stopped before the ranks had met")
-            return False
-
-        with _met(place, config, split, check_waiting, session) as ranks:
+        with _process_group(ranks, config, requests, session) as (_, group):
             is_complete = train(
                 config,
                 session.metrics,
                 run.checkpoint_folder,
                 resume_from=checkpoint,
-                should_stop=lambda: bool(stop_signals),
-                take_request=take_request,
-                report=report,
-                ranks=ranks,
+                requests=requests,
+                report=progress or (lambda *_: None),
+                ranks=group,
                 callbacks=callbacks,
             )
     except _StoppedBeforeMeetingError:
         is_complete = False
-    except Exception as error:
-        return _failed(session, error, config, on_error)
     except EXITS as error:
         session.close("stopped", 128 + signal.SIGINT, f"by {type(error).__name__}")
         raise
-    except BaseException as error:  # of a script's own code
-        _failed(session, error, config, lambda _: None)
-        raise
-    state, exit_code, message = _ending(run, stop_signals, is_complete, callbacks.stop_reason)
+    except BaseException as error:
+        raises |= not isinstance(error, Exception)  # of a script's own code
+        exit_code = _failed(session, error, config, prints=not raises)
+        if raises:
+            raise
+        return exit_code
+    state, exit_code, message = _ending(run, requests, is_complete, callbacks.stop_reason)
     session.close(state, exit_code, message)
     return exit_code
+
+
+def _say_beginning(session: RunSession, config: TrainConfig, is_new: bool) -> None:
+    """Publish where a new run's settings come from, and warnings about the configuration."""
+    sources = sources_in(session.run.manifest())
+    if sources and is_new:
+        env = config.env.removeprefix(GYMNASIUM_PREFIX)
+        session.metrics.event("info", started_in_words(config.algorithm, env, sources))
+        if hint := preset_hint(config, sources):
+            session.metrics.event("info", hint)
+    facts = config.facts()
+    for warning in (*config.algorithm_section.warnings(facts), *env_warnings(facts, config.seed)):
+        session.metrics.event("warning", warning)
 
 
 def _print_event(level: Level, text: str) -> None:
@@ -159,19 +181,12 @@ def _print(text: str) -> None:
         print(harmless_lines(text), file=sys.stderr)
 
 
-def _failed(
-    session: RunSession,
-    error: BaseException,
-    config: TrainConfig,
-    on_error: Callable[[BaseException], None] | None,
-) -> int:
-    """Tell of the error and close the run with it; returns the exit code."""
+def _failed(session: RunSession, error: BaseException, config: TrainConfig, prints: bool) -> int:
+    """Close the run with the error; returns the exit code."""
     message, explanation = _failure(error, config)
-    if on_error:
-        on_error(error)
-    else:
+    if prints:
         _print(explanation)
-    session.metrics.on_event = None  # it is printed, or for `on_error`
+    session.metrics.on_event = None
     session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
     exit_code = 2 if isinstance(error, ConfigError) else 1
     session.close("failed", exit_code, message)
@@ -192,24 +207,23 @@ def _end_at_once(run: Run, session: RunSession, number: int) -> None:
         os._exit(128 + number)
 
 
-@contextlib.contextmanager
-def _met(
-    place: Place | None,
-    config: TrainConfig,
-    split: str,
-    should_stop: Callable[[], bool],
-    session: RunSession,
-) -> Iterator[ProcessGroup]:
-    """All that learn together, for as long as they do."""
-    from ..distributed.process_group import LOCAL  # it imports torch
+def _process_group(
+    ranks: FirstRank | None, config: TrainConfig, requests: Requests, session: RunSession
+) -> contextlib.AbstractContextManager[tuple[TrainConfig, ProcessGroup]]:
+    """The configuration and the group of all ranks, once they have met; LOCAL without `ranks`."""
+    if ranks is None:
+        from ..distributed.process_group import LOCAL  # it imports torch
 
-    if place is None:
-        yield LOCAL
-        return
+        return contextlib.nullcontext((config, LOCAL))
     from .joining import joined  # only several need torch.distributed
 
-    with joined(place, config, split, should_stop, session) as met:
-        yield met.ranks
+    def check_waiting() -> bool:
+        ranks.check_others()
+        if requests.stop:
+            raise _StoppedBeforeMeetingError("stopped before the ranks had met")
+        return False
+
+    return joined(ranks.place, config, ranks.split, check_waiting, session)
 
 
 def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
@@ -219,7 +233,7 @@ def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
 
 
 def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
-    """What a run failed of: in one line, and with all that helps to find the cause."""
+    """The error of a run: in one line, and with all that helps to find the cause."""
     if "torch" in sys.modules:  # else it is no error of PyTorch's, or PyTorch itself is missing
         from ..machine.device import out_of_memory_message
 
@@ -231,13 +245,11 @@ def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
     return f"{type(error).__name__}: {text_of(error)}", traceback.format_exc().rstrip()
 
 
-def _ending(
-    run: Run, stop_signals: Sequence[int], is_complete: bool, reason: str
-) -> tuple[State, int, str]:
+def _ending(run: Run, requests: Requests, is_complete: bool, reason: str) -> tuple[State, int, str]:
     if is_complete or reason:  # a signal in the last iteration stops nothing
         return "finished", 0, reason
-    if stop_signals:
-        number = stop_signals[0]
+    if requests.stop:
+        number = requests[0]
         message = f"by {signal.Signals(number).name}"
         if number == signal.SIGHUP:
             message = f"its terminal was closed; `operant train --resume {run.id}` goes on"

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...shared.runs.speed import SpeedWindow
+from ...shared.runs.status import ENV_STEPS_PER_S
 from ..config.metrics import MAX_PUBLISHED_RANKS
 from ..machine.stopwatch import Stopwatch
+from .step import Step
 
 if TYPE_CHECKING:
     from ..experiment.experiment import Experiment
+    from ..experiment.intervals import Due
 
 EVERY_S = 1.0
 
@@ -37,7 +40,7 @@ class RankTiming:
         return iteration_s * (1 - waiting_fraction), iteration_s * waiting_fraction
 
 
-class RankTable:
+class RankTable(Step):
     """The metrics of all ranks, for rank 0's page. Other ranks send their timings with their signs
     of life.
     """
@@ -51,6 +54,10 @@ class RankTable:
         self._ranks, self._now = experiment.ranks, now
         self._timing = RankTiming(experiment, stopwatch)
         self._next_s = now()
+
+    def after(self, row: dict[str, float], due: Due) -> None:
+        """Add the metrics of all ranks to those of an iteration."""
+        row |= self.row(row[ENV_STEPS_PER_S])
 
     def row(self, env_steps_per_s: float) -> dict[str, float]:
         """The metrics after an iteration, if a second has passed since the last; else nothing.

@@ -20,7 +20,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPEATS_WITHIN_S = 2.0  # of the first: `timeout` and impatient people send several at once
 
 
-class Received(list[int]):
+class Requests(list[int]):
     """The stop signals that arrived, and the other requests since they were last taken.
 
     `end_at_once` is called with the number of a later stop signal. It must not return, and runs in
@@ -36,7 +36,12 @@ class Received(list[int]):
         self._first_s = 0.0
         self._asked: set[int] = set()
 
-    def stop(self, number: int, frame: FrameType | None) -> None:
+    @property
+    def stop(self) -> bool:
+        """Whether training should stop in good order."""
+        return bool(self)
+
+    def on_stop_signal(self, number: int, frame: FrameType | None) -> None:
         """The handler of stop signals, in the main thread."""
         now_s = time.monotonic()
         if not self:
@@ -50,17 +55,18 @@ class Received(list[int]):
         if self._says and len(self) == 1:
             say("finishing the iteration, then saving a checkpoint; again: ending at once")
 
-    def request(self, number: int) -> None:
+    def request_stop(self, number: int) -> None:
         """Ask for a stop as this signal does, from any thread of this process."""
         if not self:
             self._first_s = time.monotonic()
         self.append(number)
 
-    def ask(self, number: int, frame: FrameType | None) -> None:
+    def on_request_signal(self, number: int, frame: FrameType | None) -> None:
+        """The handler of other signals."""
         self._asked.add(number)
 
     def take(self, request: Request) -> bool:
-        """Whether there was such a request; it is then done with."""
+        """Whether this was requested since it was last taken."""
         was_asked = SIGNALS[request] in self._asked
         self._asked.discard(SIGNALS[request])
         return was_asked
@@ -80,21 +86,21 @@ class Received(list[int]):
 
 
 def is_later(number: int, since_first_s: float) -> bool:
-    """Whether a stop signal is no repeat of the first. The end of the terminal always is: nobody
-    asks for haste by it.
+    """Whether a stop signal is more than a repeat of the first. The end of the terminal never is:
+    nobody asks for haste by it.
     """
     return number != signal.SIGHUP and since_first_s > REPEATS_WITHIN_S
 
 
 @contextmanager
-def stop_requests(says: bool = True, ends_process: bool = True) -> Iterator[Received]:
+def stop_requests(says: bool = True, ends_process: bool = True) -> Iterator[Requests]:
     """Collect the signals that arrive inside. The first stop signal asks to stop in good order,
     and `says` so; repeats within two seconds count as one; a later one ends the process at once.
 
     A process that is deaf to the end of its terminal, as under nohup, stays so. Outside of the main
     thread, where Python lets nobody handle signals, none is collected.
     """
-    received = Received(says, ends_process)
+    received = Requests(says, ends_process)
     if threading.current_thread() is not threading.main_thread():
         yield received
         return
@@ -109,9 +115,9 @@ def stop_requests(says: bool = True, ends_process: bool = True) -> Iterator[Rece
     watching = threading.Thread(target=received.watch, args=(wakeups,), name="signals", daemon=True)
     watching.start()
     former_wakeups = signal.set_wakeup_fd(written_by_signals, warn_on_full_buffer=False)
-    former = {number: signal.signal(number, received.stop) for number in handled}
+    former = {number: signal.signal(number, received.on_stop_signal) for number in handled}
     for number in set(SIGNALS.values()) - set(STOP_SIGNALS):
-        former[number] = signal.signal(number, received.ask)
+        former[number] = signal.signal(number, received.on_request_signal)
     try:
         yield received
     finally:
@@ -138,8 +144,8 @@ os.register_at_fork(after_in_child=_leave_the_parents_pipes)
 
 
 def say(text: str) -> None:
-    """On standard error past Python's buffer, amid which a signal may come; the terminal may have
-    gone.
+    """Print on standard error past Python's buffer, amid which a signal may come; the terminal may
+    have gone.
     """
     with suppress(OSError):
         os.write(STDERR, f"operant: {text}\n".encode())

@@ -1,4 +1,4 @@
-"""What the trainer tells the page: its metrics, where the time goes, and how far it is."""
+"""Publishes the metrics of a run, its speed, the seconds of its phases, and its progress."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...shared import MetricsWriter
 from ...shared.page.events import Level
@@ -14,9 +14,10 @@ from ...shared.runs.speed import SpeedWindow, time_left_s
 from ...shared.runs.status import AVERAGE_ENV_STEPS_PER_S, ENV_STEPS_PER_S, ETA_S, PROGRESS_FRACTION
 from ..config.metrics import GRAD_NORM
 from ..machine.stopwatch import OTHER, Stopwatch
-from .callbacks import Callbacks
-from .rank_timing import RankTable
-from .skipped_updates import NUM_UPDATES, SkippedUpdates
+from .step import Step
+
+if TYPE_CHECKING:
+    from ..experiment.intervals import Due
 
 Report = Callable[[Mapping[str, float], int, int], None]
 
@@ -24,14 +25,11 @@ PUBLISH_INTERVAL_S = 0.25
 SAY_EVERY_S = 0.05
 
 LATE_AFTER_S, LATE_FACTOR = 5.0, 3.0  # an iteration that no time left is promised in
-UPDATES_PER_S = "updates/per_s"
-NUM_EPISODES = "episode/count"
-# Env steps of each environment without an end of an episode: nearly all episodes are shorter.
-ENDLESS, ENDLESS_AT_END = 5_000, 1_000  # a run may have fewer
+NUM_UPDATES, UPDATES_PER_S = "updates/count", "updates/per_s"
 
 
 class Work(Protocol):
-    """What telemetry asks of the thing that is being done."""
+    """The part of an experiment that telemetry measures."""
 
     @property
     def iteration(self) -> int:
@@ -39,44 +37,27 @@ class Work(Protocol):
 
     @property
     def env_steps(self) -> int:
-        """Of all finished iterations."""
+        """Env steps of all finished iterations."""
 
     @property
     def env_steps_so_far(self) -> int:
-        """With those of the iteration under way."""
+        """Env steps with those of the iteration under way."""
 
     @property
     def unplanned_env_steps(self) -> int:
-        """Those that there were beyond all rollouts."""
+        """Env steps beyond those of all rollouts."""
+
+    @property
+    def planned_env_steps(self) -> int:
+        """Env steps of all rollouts, at the run's end."""
 
     @property
     def work_done(self) -> object:
         """A value that changes with every finished piece of work."""
 
 
-class EndlessEpisodes:
-    """Looks for the first episode that ends in this process."""
-
-    def __init__(self, num_rows: int = 1, env_steps: int = 0) -> None:
-        """`num_rows` episodes are played at a time; `env_steps` were before."""
-        self._num_rows, self._before = num_rows, env_steps
-        self._is_over = False  # an episode has ended, or the warning was given
-
-    def warning(self, values: Mapping[str, float], env_steps: int, many: int = ENDLESS) -> str:
-        """The warning after an iteration with these metrics; empty except once."""
-        self._is_over |= values.get(NUM_EPISODES, 0.0) > 0
-        num_steps = env_steps - self._before
-        if self._is_over or num_steps < many * self._num_rows:
-            return ""
-        self._is_over = True
-        return (
-            f"no episode has ended after {num_steps:,} env steps: there are no returns until one "
-            "does; if none ever does, set a time limit, as preprocessing.time_limit"
-        )
-
-
-class Telemetry:
-    """Publishes every iteration, and between iterations progress a few times a second.
+class Telemetry(Step):
+    """Measures and publishes every iteration, and in between progress a few times a second.
 
     Progress is published only when there is some, so that a run that hangs is seen to stall.
     """
@@ -84,7 +65,6 @@ class Telemetry:
     def __init__(
         self,
         metrics: MetricsWriter,
-        total_env_steps: int,
         work: Work,
         now: Callable[[], float] = time.perf_counter,
         report: Report = lambda *_: None,
@@ -96,12 +76,8 @@ class Telemetry:
         stopwatch's kinds are to come, and `average_before` was the run's speed up to here.
         """
         self.stopwatch = Stopwatch(now, metrics.phase)
-        self._metrics, self.total_env_steps, self._work = metrics, total_env_steps, work
-        self.rank_table: RankTable | None = None  # of several ranks
+        self._metrics, self._work = metrics, work
         self.is_to_compile = False  # in the next iteration, which speeds leave out
-        self.callbacks: Callbacks | None = None
-        self.skipped_updates = SkippedUpdates(0)
-        self.endless_episodes = EndlessEpisodes()
         self._now, self._report = now, report
         self._publish_at = now()
         self._said_at = self._publish_at
@@ -120,25 +96,23 @@ class Telemetry:
         self._last_work_done = work.work_done
         self._has_bad_losses = False
 
-    def iteration(self, values: Mapping[str, float]) -> None:
-        """Publish what an iteration gave, together with its speed, its phases and the progress."""
+    def after(self, row: dict[str, float], due: Due) -> None:
+        """Add the speed, the phases and the progress of an iteration to its metrics."""
         clock_s = self.stopwatch.training_s
         if self._planned_window.is_steady:
             self._longest_s = max(self._longest_s, clock_s - self._iteration_s)
         begun_s, self._iteration_s = self._iteration_s, clock_s
         env_steps = self._work.env_steps
         # The publish phase shown is the one before: this one is not over yet.
-        row = {**_adding_up(self.stopwatch.take(), values), **values}
+        row |= _adding_up(self.stopwatch.take(), row) | row
         row[ENV_STEPS_PER_S] = self._window.add(clock_s, env_steps)
-        if self.rank_table:
-            row |= self.rank_table.row(row[ENV_STEPS_PER_S])
-        if NUM_UPDATES in values and not self._has_updated:
+        if NUM_UPDATES in row and not self._has_updated:
             # Env steps are much faster as long as they only fill the replay.
-            self._has_updated = values[NUM_UPDATES] > 0
+            self._has_updated = row[NUM_UPDATES] > 0
             self._planned_window = SpeedWindow(clock_s, self._planned_steps)
         self._planned_window.add(clock_s, self._planned_steps)
-        if NUM_UPDATES in values:
-            num_updates = int(values[NUM_UPDATES])
+        if NUM_UPDATES in row:
+            num_updates = int(row[NUM_UPDATES])
             self._update_window = self._update_window or SpeedWindow(clock_s, num_updates)
             row[UPDATES_PER_S] = self._update_window.add(clock_s, num_updates)
         seconds = max(clock_s - self._zero_s, 1e-9)
@@ -149,21 +123,8 @@ class Telemetry:
             self._zero_steps += env_steps - self._begun_steps
             self._window = SpeedWindow(clock_s, env_steps)
             self._planned_window = SpeedWindow(clock_s, self._planned_steps)
-        self._tell_bad_losses(values)
-        if warning := self.skipped_updates.warning(values, self._work.iteration):
-            self.event("warning", warning)
-        if warning := self.endless_episodes.warning(values, env_steps):
-            self.event("warning", warning)
-        if self.callbacks:
-            row |= self.callbacks.iteration(row | self._progress())
-        self._publish(row)
-
-    def end(self) -> None:
-        """Warn at the end of training where most updates were skipped, or no episode ended."""
-        if warning := self.skipped_updates.last_warning():
-            self.event("warning", warning)
-        if warning := self.endless_episodes.warning({}, self._work.env_steps, ENDLESS_AT_END):
-            self.event("warning", warning)
+        self._tell_bad_losses(row)
+        row |= self._progress()
 
     def tick(self) -> None:
         """Publish the progress if it is time to and there is any."""
@@ -172,7 +133,7 @@ class Telemetry:
         work_done = self._work.work_done
         if work_done != self._last_work_done:
             self._last_work_done = work_done
-            self._publish({})
+            self.publish({})
 
     def progress(self, done: int, total: int, unit: str) -> None:
         """Say how far the present phase is, not more often than anyone could see."""
@@ -205,25 +166,22 @@ class Telemetry:
 
     @property
     def _planned_steps(self) -> int:
-        """Of all finished rollouts."""
+        """Env steps of all finished rollouts."""
         return self._work.env_steps - self._work.unplanned_env_steps
 
-    def _publish(self, row: dict[str, float]) -> None:
-        row |= self._progress()
+    def publish(self, values: Mapping[str, float]) -> None:
+        """Publish a row of these values, with the progress."""
+        row = {**values, **self._progress()}
         iteration, env_steps = self._work.iteration, self._work.env_steps_so_far
         with self.stopwatch.phase("publish"):
             self._metrics.publish(row, iteration, env_steps)
         self._publish_at = self._now()
         self._report(row, iteration, env_steps)
 
-    def publish(self, values: Mapping[str, float]) -> None:
-        """A row of these values alone, with the progress."""
-        self._publish(dict(values))
-
     def _progress(self) -> dict[str, float]:
         done = self._work.env_steps_so_far - self._work.unplanned_env_steps
         return {
-            PROGRESS_FRACTION: min(1.0, done / max(1, self.total_env_steps)),
+            PROGRESS_FRACTION: min(1.0, done / max(1, self._work.planned_env_steps)),
             ETA_S: self._time_left_s(),
         }
 
@@ -236,7 +194,7 @@ class Telemetry:
         is_late = since_s > max(LATE_AFTER_S, LATE_FACTOR * self._longest_s)
         if is_late or not self._planned_window.is_steady:
             return math.nan
-        left = max(0, self.total_env_steps - self._planned_steps)
+        left = max(0, self._work.planned_env_steps - self._planned_steps)
         pauses = [
             (max(0, planned - watch.num_pauses[kind]), watch.pause_s(kind))
             for kind, planned in self._num_pauses.items()
@@ -253,3 +211,13 @@ def _adding_up(taken: dict[str, float], values: Mapping[str, float]) -> dict[str
     better = [name for name in taken if name in values]
     rest = taken[other] + sum(taken[name] - values[name] for name in better)
     return {**taken, other: max(0.0, rest)}
+
+
+class Publishing(Step):
+    """Publishes the row of each iteration, with all that the steps before this one have added."""
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+
+    def after(self, row: dict[str, float], due: Due) -> None:
+        self._telemetry.publish(row)

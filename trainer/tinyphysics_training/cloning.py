@@ -1,16 +1,16 @@
-"""Behaviour cloning: a policy that steers as the logs do, or as a controller did."""
+"""Behaviour cloning: fit a policy to the steering of the logs or of a controller."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..algorithms.gradient import flat_gradient
+from ..algorithms.on_policy import flat_gradient
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.reductions import mean_gradient
 from ..envs.tinyphysics import OBS_SIZE
@@ -31,23 +31,20 @@ MAX_GRAD_NORM = 0.5
 HISTORY_NOISE = 0.1  # standard deviation of the shifts of the history, in steering units
 
 
-class Demonstrations:
+class Demonstrations(NamedTuple):
     """Observations [B, 256] and actions [B, 1] to imitate."""
 
-    def __init__(self, obs: Tensor, actions: Tensor) -> None:
-        self.obs, self.actions = obs, actions
-
-    def __len__(self) -> int:
-        return len(self.obs)
+    obs: Tensor
+    actions: Tensor
 
 
 def demonstrations(
     engine: Engine, routes: Routes, config: CloningConfig, generator: torch.Generator
 ) -> Demonstrations:
-    """What the logs do at steps 20 to 99, or what the PID does at all steps.
+    """The logs' steering at steps 20 to 99, or the PID's at all steps.
 
-    Every step comes `copies` times with the steering history shifted by a random offset, each
-    shown the way back: a policy's own history is never quite that of its teacher.
+    Every step comes `copies` times. All but the first shift the steering history by a random offset
+    and show the way back: a policy's own history is never quite that of its teacher.
     """
     draws = torch.rand(routes.rows.shape[1], len(routes), dtype=torch.float64, generator=generator)
     simulation = Simulation(engine, routes, draws)
@@ -55,11 +52,11 @@ def demonstrations(
     if config.source == "pid":
         driven = simulate(engine, routes, Pid(), draws)
         simulation.follow(driven.actions, driven.lataccels)
-        last = simulation.last_step(full_trajectory=False)
-    parts = [_copy(simulation, range(CONTEXT_STEPS, last), 0.0, generator)]
-    for _ in range(config.copies - 1):
-        parts.append(_copy(simulation, range(CONTEXT_STEPS, last), HISTORY_NOISE, generator))
-    obs, actions = zip(*parts, strict=True)
+        last = simulation.last_step()
+    steps = range(CONTEXT_STEPS, last)
+    noises = [0.0] + [HISTORY_NOISE] * (config.copies - 1)
+    copies = [_copy(simulation, steps, noise, generator) for noise in noises]
+    obs, actions = zip(*copies, strict=True)
     return Demonstrations(torch.cat(obs), torch.cat(actions))
 
 
@@ -97,21 +94,21 @@ def clone(
     ranks: ProcessGroup = LOCAL,
 ) -> float:
     """Fit the actor by negative log-likelihood; returns the mean of the last epoch, in nats. All
-    `ranks` are shown the same, and each learns from a part of every minibatch.
+    `ranks` have the same demonstrations; each rank learns from its part of every minibatch.
 
-    Not by squared error, which would never narrow the distribution.
+    A squared error would never narrow the distribution.
     """
     parameters = list(policy.actor.parameters())
     like = torch.cat([parameter.detach().flatten() for parameter in parameters])
     optimizer = torch.optim.AdamW(parameters, config.learning_rate)
-    num_minibatches = max(1, math.ceil(len(shown) / MINIBATCH_SIZE))
+    num_minibatches = max(1, math.ceil(len(shown.obs) / MINIBATCH_SIZE))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
         optimizer, config.num_epochs * num_minibatches
     )
     mean_loss = math.nan
     for _ in range(config.num_epochs):
         losses = []
-        order = torch.randperm(len(shown), generator=generator).to(shown.obs.device)
+        order = torch.randperm(len(shown.obs), generator=generator).to(shown.obs.device)
         for index in order.chunk(num_minibatches):
             own = index.tensor_split(ranks.size)[ranks.rank]
             work = partial(_gradient_and_loss, policy, parameters, shown, own)
@@ -129,7 +126,7 @@ def clone(
 def _gradient_and_loss(
     policy: ActorCritic, parameters: list[Any], shown: Demonstrations, index: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of the samples `index`: the derivative of their mean loss [P], and the loss [1]."""
+    """The derivative [P] of the mean loss of the samples `index`, and the loss [1]."""
     outputs = policy.outputs(shown.obs[index])
     log_probs, _ = policy.distribution.log_prob_and_entropy(outputs, shown.actions[index])
     loss = -log_probs.clamp(max=MAX_LOG_PROB).mean()
@@ -137,7 +134,7 @@ def _gradient_and_loss(
 
 
 def set_gradients(parameters: Sequence[Any], flat: Tensor) -> None:
-    """Give each of `parameters` its part of `flat` [P] for its gradient."""
+    """Set the gradients of `parameters` to their parts of `flat` [P]."""
     parts = torch.split(flat, [parameter.numel() for parameter in parameters])
     for parameter, part in zip(parameters, parts, strict=True):
         parameter.grad = part.view_as(parameter)

@@ -23,57 +23,14 @@ from ..envs.tinyphysics.engines.engine import Engine
 from ..envs.tinyphysics.observations import Observer
 from ..envs.tinyphysics.routes import Routes
 from ..envs.tinyphysics.simulator import Simulation
-from ..machine.staged_values import SpanTimer, event_maker
+from ..machine.staged_values import Event, SpanTimer, event_maker
 from ..machine.values import State
 from ..memory.rollout import Rollout
 from ..policies.actor_critic import ActorCritic
-from ..policies.generators import set_generator
+from ..policies.draws import set_generator
 from .steering import beta_mean, steering
 
 EPISODE_STEPS = COST_END - CONTROL_START
-
-
-INFERENCE, CONTROLLER = "inference", "controller"
-
-
-class TimedEngine:
-    """An engine whose calls are timed where it computes."""
-
-    def __init__(self, engine: Engine, spans: SpanTimer) -> None:
-        self._engine, self._spans = engine, spans
-
-    def next_tokens(self, *inputs: Any) -> Tensor:
-        with self._spans.phase(INFERENCE):
-            return self._engine.next_tokens(*inputs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-
-class CollectionTimer:
-    """Times one collection after the other."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._make_event = event_maker(engine.device)
-        self.spans = SpanTimer(self._make_event)
-        self.engine: Any = TimedEngine(engine, self.spans)
-        self._start = self._make_event()
-
-    def begin(self) -> None:
-        self.spans.take()
-        self._start = self._make_event()
-        self._start.record()
-
-    def take(self, num_routes: int) -> dict[str, float]:
-        """The metrics of the collection that was begun; waits for the device."""
-        end = self._make_event()
-        end.record()
-        end.synchronize()
-        seconds = {INFERENCE: 0.0, CONTROLLER: 0.0}
-        for span in self.spans.take():
-            seconds[span.phase] += span.start.elapsed_time(span.end) / 1000
-        times = {f"time/{name}_s": value for name, value in seconds.items()}
-        return {**times, "speed/route_ms": self._start.elapsed_time(end) / num_routes}
 
 
 class EpisodeCollector:
@@ -93,11 +50,12 @@ class EpisodeCollector:
         tick: Callable[[], None] = lambda: None,
         ranks: ProcessGroup = LOCAL,
     ) -> None:
-        """`tick` is called after every step. Of the `num_envs` environments those are here that are
-        this rank's.
+        """`tick` is called after every step. This rank steps its part of the `num_envs`
+        environments of all `ranks`.
         """
-        self._timer = CollectionTimer(engine)
-        self._engine, self._routes, self._policy = self._timer.engine, routes, policy
+        self._engine, self._routes, self._policy = engine, routes, policy
+        self._make_event = event_maker(engine.device)
+        self._spans = SpanTimer(self._make_event)
         self._ranks, self._all_envs, self._num_envs = ranks, num_envs, len(ranks.my_rows(num_envs))
         self._rollouts_per_route = rollouts_per_route
         self._seed, self._generator = seed, torch.Generator(engine.device).manual_seed(seed)
@@ -113,38 +71,47 @@ class EpisodeCollector:
     @torch.inference_mode()
     def collect(self) -> Rollout:
         """One episode in every environment; returns the rollout, whose memory is reused."""
-        self._timer.begin()
+        start = self._make_event()
+        start.record()
         simulation = self._new_simulation()
         observer = Observer(simulation, torch.float32)
         for step in range(CONTEXT_STEPS, CONTROL_START):
-            # As in the challenge: the policy steers along, but nobody listens yet.
+            # The challenge calls controllers here too, and drops what they answer.
             obs = self.rollout.obs[0]
-            with self._timer.spans.phase(CONTROLLER):
+            with self._spans.phase("controller"):
                 observer.observe(step, obs)
                 mean = beta_mean(self._policy.outputs(obs))
                 observer.note(step, steering(mean, observer.actions[:, step - 1]))
         for t in range(EPISODE_STEPS):
             step = CONTROL_START + t
-            self._step(simulation, observer, t, step)
+            with self._spans.phase("controller"):
+                steers = self._steers(observer, t, step)
+            simulation.act(step, steers)
+            with self._spans.phase("inference"):
+                simulation.advance(step)
             self.env_steps_under_way += self._num_envs
             self._tick()
         rollout = self.rollout
-        rollout.obs[-1] = rollout.obs[-2]  # of a state that no longer counts
+        rollout.obs[-1] = rollout.obs[-2]  # episodes have ended: it is never used
         rollout.rewards.copy_(rewards(simulation))
         costs = simulation.trajectories().costs
-        each = torch.stack([costs.total, costs.lataccel, costs.jerk])
-        means = self._ranks.sum(each.sum(1)) / self._all_envs
+        sums = torch.stack([costs.total, costs.lataccel, costs.jerk]).sum(1)
+        means = self._ranks.sum(sums) / self._all_envs
         named = zip(("cost/total", "cost/lataccel", "cost/jerk"), means.tolist(), strict=True)
-        self.details = {**dict(named), **self._timer.take(self._all_envs)}
+        self.details = {**dict(named), **self._times(start)}
         self._num_collected += 1
         self.env_steps_under_way = 0
         return rollout
 
-    def _step(self, simulation: Simulation, observer: Observer, t: int, step: int) -> None:
-        with self._timer.spans.phase(CONTROLLER):
-            steers = self._steers(observer, t, step)
-        simulation.act(step, steers)
-        simulation.advance(step)
+    def _times(self, start: Event) -> dict[str, float]:
+        """Timing metrics of the collection that began at `start`; waits for the device."""
+        end = self._make_event()
+        end.record()
+        end.synchronize()
+        times = {"time/inference_s": 0.0, "time/controller_s": 0.0}
+        for span in self._spans.take():
+            times[f"time/{span.phase}_s"] += span.start.elapsed_time(span.end) / 1000
+        return {**times, "speed/route_ms": start.elapsed_time(end) / self._all_envs}
 
     def _steers(self, observer: Observer, t: int, step: int) -> Tensor:
         rollout, policy = self.rollout, self._policy
@@ -157,7 +124,7 @@ class EpisodeCollector:
         return steers
 
     def _new_simulation(self) -> Simulation:
-        """Copies of a route stand side by side. What is drawn is drawn for all ranks."""
+        """This rank's part of all routes and draws; copies of a route are neighbours."""
         num_routes = self._all_envs // self._rollouts_per_route
         random: Any = {"generator": self._generator, "device": self._engine.device}
         order = torch.randperm(len(self._routes), **random).cpu().numpy()
@@ -167,7 +134,7 @@ class EpisodeCollector:
         return Simulation(self._engine, first_rows(routes), self._ranks.my_slice(draws, 1))
 
     def take_notices(self) -> Sequence[str]:
-        """There is nothing that people should know of the episodes."""
+        """Episodes give no notices."""
         return ()
 
     def take_episode_totals(self) -> Tensor:
@@ -190,15 +157,15 @@ class EpisodeCollector:
 
 
 def first_rows(routes: Routes) -> Routes:
-    """Routes as far as an episode and its plans see, all of one length, so none is reordered."""
+    """The rows of routes that episodes and plans use: all of one length, so none is reordered."""
     rows = routes.rows[:, : COST_END + PLAN_STEPS]
     return Routes(routes.names, rows, np.full(len(routes), rows.shape[1]))
 
 
 def rewards(simulation: Simulation) -> Tensor:
-    """What each step costs, negated [400, N] float32: its share of 400 times the total cost.
+    """Rewards [400, N] float32: the negated share of each step in 400 times the total cost.
 
-    On the lataccel after the step; the first has no difference to one before it that counts.
+    Costs are of the lataccel after the step. The first step has no jerk cost.
     """
     targets = simulation.targets[CONTROL_START:COST_END]
     lataccels = simulation.lataccels[CONTROL_START:COST_END]

@@ -1,7 +1,4 @@
-"""Controllers by their names on the command line, and what they cost.
-
-`LookAhead` tries a few actions in the model before it takes one.
-"""
+"""Makes the controllers that the command line names, and measures their costs on routes."""
 
 from __future__ import annotations
 
@@ -37,10 +34,10 @@ SEED = 0
 
 
 class LookAhead(TrainedPolicy):
-    """The first of 16 actions whose next 5 steps cost least; the policy's mean is one of them.
+    """Takes the first of 16 actions whose next 5 steps cost least; one is the policy's mean.
 
-    After its first action each branch goes on with the policy's mean, and all branches of a route
-    meet the same random numbers, which are not the episode's own.
+    After its first action a branch follows the policy's mean. All branches of a route have the same
+    random numbers, which differ from the episode's.
     """
 
     def __init__(self, policy: ActorCritic) -> None:
@@ -74,7 +71,7 @@ class LookAhead(TrainedPolicy):
         return candidates
 
     def _branch_costs(self, simulation: Simulation, step: int, steers: Tensor) -> Tensor:
-        """What the next steps cost [n, 16], a branch for each of `steers`."""
+        """Costs [n, 16] of the next steps, in one branch for each of `steers`."""
         n = len(steers)
         draws = torch.rand(NUM_STEPS, n, dtype=torch.float64, generator=self._generator)
         branch, start = simulation.branched(step, n, NUM_SAMPLES, NUM_STEPS, draws)
@@ -106,9 +103,7 @@ CHUNK = 5000  # routes in memory at a time
 
 @dataclass(frozen=True)
 class Driven:
-    """What a controller did on N routes: costs [N], and the lataccels of the first few as far as
-    they were driven.
-    """
+    """Costs [N] of a controller on N routes, and its lataccels on the first few of them."""
 
     names: tuple[str, ...]
     lataccel_costs: NDArray[np.float64]
@@ -139,9 +134,7 @@ def load_policy(run_name: str) -> ActorCritic:
     try:
         run = find_run(run_name)
     except UsageError as error:
-        raise UsageError(
-            f"controller '{run_name}' is none of pid, zero, FILE.py: {error}"
-        ) from None
+        raise UsageError(f"controller '{run_name}' is not pid, zero or FILE.py: {error}") from None
     trained = load_trained(run)
     if host_of(trained.config.env).name != "tinyphysics":
         raise UsageError(
@@ -165,7 +158,7 @@ def drive(
     examples: list[NDArray[np.float64]] = []
     for part in chunks(routes, CHUNK):
         draws = reference_draws(part.names, int(part.num_rows.max()))
-        driven = simulate(engine, part, controller, draws, tick=partial(_told, tick, len(part)))
+        driven = simulate(engine, part, controller, draws, tick=partial(_tick, tick, len(part)))
         for route in range(min(num_examples - len(examples), len(part))):
             end = min(int(part.num_rows[route]), COST_END)
             examples.append(driven.lataccels[:end, route].numpy())
@@ -178,5 +171,5 @@ def drive(
     return Driven(routes.names, lataccel, jerk, total, examples, elapsed_s)
 
 
-def _told(tick: Callable[[int], None], num_routes: int, step: int) -> None:
+def _tick(tick: Callable[[int], None], num_routes: int, step: int) -> None:
     tick(num_routes)

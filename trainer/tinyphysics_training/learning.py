@@ -1,4 +1,4 @@
-"""PPO with what whole episodes along known routes allow, and what comes before its first update."""
+"""PPO on whole episodes along known routes, with behaviour cloning before its first update."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from ..algorithms.algorithm import Metrics
-from ..algorithms.gradient import flat_gradient
+from ..algorithms.algorithm import LearnerSettings, Metrics
+from ..algorithms.on_policy import flat_gradient
 from ..algorithms.optimizer import scaled_down
 from ..algorithms.ppo import PPO
-from ..algorithms.settings import LearnerSettings
 from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.reductions import mean_gradient
 from ..distributed.sampler import local_places
@@ -30,8 +29,8 @@ from .cloning import clone, demonstrations, set_gradients
 class EpisodePPO(PPO):
     """PPO whose advantages are centred over the episodes along the same route, step by step.
 
-    Before the first rollout the actor learns to imitate, if it is to; from the first rollout the
-    critic learns by itself, so that its first advice is not noise.
+    Before the first rollout the actor clones a teacher where that is configured. On the first
+    rollout the critic is fitted alone, so that the first advantages are not noise.
     """
 
     begins = True
@@ -51,23 +50,21 @@ class EpisodePPO(PPO):
         tick: Callable[[], None] = lambda: None,
         ranks: ProcessGroup = LOCAL,
     ) -> None:
-        """Demonstrations are driven along `routes`, whose random numbers are `cloning_seed`'s."""
+        """`routes` and `cloning_seed` give the demonstrations to clone."""
         super().__init__(settings, policy, seed=seed, tick=tick, ranks=ranks)
         self._engine, self._routes = engine, routes
         self._cloning, self._driving = cloning, driving
         self._generator = torch.Generator().manual_seed(cloning_seed)
-        self._cloning_env_steps = 0  # that a controller took to be imitated
+        self._cloning_env_steps = 0  # of the demonstrations
         self._cloning_loss = math.nan
-        self._has_begun = False  # and not yet learned
+        self._has_begun = False  # True between `begin` and the first `learn`
 
     @property
     def pretraining_env_steps(self) -> int:
         return self._cloning_env_steps
 
     def begin(self) -> None:
-        """Behaviour cloning. Each of several ranks drives all demonstrations; what is learned from
-        them is shared out.
-        """
+        """Behaviour cloning. Every rank drives all demonstrations and learns from its part."""
         self._has_begun = True
         if not self._cloning.num_epochs:
             return
@@ -78,7 +75,7 @@ class EpisodePPO(PPO):
         self._cloning_loss = clone(
             self.policy, shown, self._cloning, self._generator, self.tick, self.ranks
         )
-        self.ranks.broadcast(self.policy.flat_parameters)  # before they drive by it
+        self.ranks.broadcast(self.policy.flat_parameters)  # before any rank acts by it
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
         is_first, self._has_begun = self._has_begun, False
@@ -86,7 +83,6 @@ class EpisodePPO(PPO):
             return super().learn(rollout, rewards, progress_fraction)
         if self._driving.critic_epochs:
             self.fit_critic(rollout, rewards, self._driving.critic_epochs)
-            self.evaluator.fill_values(rollout)
         metrics = super().learn(rollout, rewards, progress_fraction)
         return {"loss/cloning": self._cloning_loss, **metrics}
 
@@ -95,7 +91,7 @@ class EpisodePPO(PPO):
         return centred(advantages, self._driving.rollouts_per_route), returns
 
     def fit_critic(self, rollout: Rollout, rewards: Tensor, num_epochs: int) -> None:
-        """Epochs that move the critic alone."""
+        """Fit the critic alone, for `num_epochs` over the rollout."""
         _, returns = self.estimates(rollout, rewards)
         obs, returns = rollout.obs[:-1].flatten(0, 1), returns.flatten()
         num_samples, places = local_places(rollout, self.ranks)
@@ -105,10 +101,10 @@ class EpisodePPO(PPO):
         optimizer = torch.optim.Adam(parameters, self.section.learning_rate)
         for _ in range(num_epochs):
             for index in next_minibatches(self.orders, num_samples, self.section.num_minibatches):
-                own = places[index]
-                own = own[own >= 0]
-                work = partial(self._critic_gradient, parameters, obs[own], returns[own])
-                gradient, _ = mean_gradient(self.ranks, len(own), work, like, 0)
+                local = places[index]
+                local = local[local >= 0]
+                work = partial(self._critic_gradient, parameters, obs[local], returns[local])
+                gradient, _ = mean_gradient(self.ranks, len(local), work, like, 0)
                 scaled_down(gradient, self.section.max_grad_norm)
                 set_gradients(parameters, gradient)
                 optimizer.step()
@@ -118,7 +114,7 @@ class EpisodePPO(PPO):
     def _critic_gradient(
         self, parameters: list[nn.Parameter], obs: Tensor, returns: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The derivative [P] of the values' mean loss; no other sums."""
+        """The derivative [P] of the values' mean loss, and no other sums [0]."""
         loss = 0.5 * ((self.policy.values(obs) - returns) ** 2).mean()
         return flat_gradient(loss, parameters), loss.new_empty(0)
 
@@ -136,7 +132,7 @@ class EpisodePPO(PPO):
 
 
 def centred(advantages: Tensor, group_size: int) -> Tensor:
-    """`advantages` [T, N] less their mean over each group of columns that stand side by side."""
+    """`advantages` [T, N] minus their mean over groups of `group_size` neighbouring columns."""
     if group_size == 1:
         return advantages
     steps, num_envs = advantages.shape

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +14,6 @@ from ..distributed.process_group import LOCAL, ProcessGroup
 from ..distributed.reductions import by_rank
 from ..envs.tinyphysics import SPEC
 from ..envs.tinyphysics.constants import COST_END
-from ..envs.tinyphysics.cost import Costs
 from ..envs.tinyphysics.draws import reference_draws
 from ..envs.tinyphysics.engines.choosing import ENGINE_NAMES, make_engine
 from ..envs.tinyphysics.engines.engine import Engine
@@ -39,7 +37,7 @@ SEEDED_PARTS = ("policy", "learner", "collector", "cloning")
 
 
 def engine_of_first(ranks: ProcessGroup, engine: Engine | None) -> str:
-    """The name of the engine that rank 0 has made; the others pass none."""
+    """The name of the engine that rank 0 has made; the other ranks pass None."""
     number = ENGINE_NAMES.index(engine.name) if engine else 0
     return ENGINE_NAMES[int(ranks.broadcast(torch.tensor([number])))]
 
@@ -59,8 +57,7 @@ def check_files_alike(ranks: ProcessGroup, settings: TinyPhysicsConfig, routes: 
                 raise UsageError(f"rank {rank} has {what} of tinyphysics than rank 0 has")
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Routes to learn from, and routes held out from learning."""
 
     training: Routes
@@ -68,8 +65,8 @@ class Split:
 
 
 def make_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Parts:
-    """An iteration is one episode in every environment. Before the first update comes behaviour
-    cloning. Raises UsageError for a model or routes that cannot be used.
+    """Parts of a run whose iterations are one episode in every environment, and which clones a
+    teacher before its first update. Raises UsageError for a model or routes that cannot be used.
     """
     config = plan.config
     settings: TinyPhysicsConfig = config.table("tinyphysics")
@@ -83,7 +80,7 @@ def make_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Par
     assert isinstance(policy, ActorCritic)
     policy.to_device(engine.device)
 
-    def tick() -> None:
+    def tick() -> None:  # the run sets `threads.tick` later
         threads.tick()
 
     algorithm = EpisodePPO(
@@ -118,7 +115,8 @@ def make_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Par
             progress(step, last, "steps")
             tick()
 
-        costs = route_costs(engine, routes, policy, tick_at)
+        draws = reference_draws(routes.names, int(routes.num_rows.max()))
+        costs = simulate(engine, routes, TrainedPolicy(policy), draws, tick=tick_at).costs
         return Evaluation(
             returns=-costs.total.numpy() * config.rollout_steps,
             lengths=np.minimum(routes.num_rows, COST_END),
@@ -133,8 +131,8 @@ def make_parts(plan: Plan, threads: Threads, ranks: ProcessGroup = LOCAL) -> Par
 
 
 def load_split(settings: TinyPhysicsConfig) -> Split:
-    """The routes of a configuration: the last `held_out_routes` of them are not learned from."""
-    folder = RouteFolder(routes_folder(settings.routes), on_broken="skip")
+    """The routes of a configuration; the last `held_out_routes` are held out from learning."""
+    folder = RouteFolder(routes_folder(settings.routes), skip_broken=True)
     count = min(settings.num_routes or len(folder), len(folder))
     num_training = count - settings.held_out_routes
     if num_training < 1:
@@ -155,8 +153,8 @@ def load_split(settings: TinyPhysicsConfig) -> Split:
 def engine_for(
     plan: Plan, settings: TinyPhysicsConfig, threads: Threads, ranks: ProcessGroup
 ) -> Engine:
-    """The engine that runs the model. Several ranks run it on their processors, all with the same
-    engine, because another would round differently: the fastest one of rank 0, if none is set.
+    """The engine that runs the model. Several ranks all run it on their processors with the same
+    engine, because two engines round differently: the fastest engine of rank 0 where none is set.
     """
     num_threads, num_envs = threads.num_threads, plan.num_envs
     if ranks.size == 1:
@@ -171,14 +169,6 @@ def engine_for(
 
 @cache
 def cached_engine(settings: TinyPhysicsConfig, device: str, num_threads: int, batch: int) -> Engine:
-    """Measured and built once in a process."""
+    """Build an engine, and measure which is fastest, once in a process."""
     model = read_model(model_path(settings.model))
     return make_engine(model, settings.engine, device=device, num_threads=num_threads, batch=batch)
-
-
-def route_costs(
-    engine: Engine, routes: Routes, policy: ActorCritic, tick: Callable[[int], None]
-) -> Costs:
-    """The costs of a policy's mean actions along routes, with the reference's draws."""
-    draws = reference_draws(routes.names, int(routes.num_rows.max()))
-    return simulate(engine, routes, TrainedPolicy(policy), draws, tick=tick).costs

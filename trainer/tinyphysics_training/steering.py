@@ -1,4 +1,4 @@
-"""From a policy's action in (0, 1) to steering, and policies as controllers."""
+"""Steering from a policy's action in (0, 1), and policies as controllers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def action_towards(steers: Tensor, previous: Tensor) -> Tensor:
 class TrainedPolicy:
     """Steers with the policy's mean.
 
-    Everything is float64, so that the exported controller, which computes the same with NumPy,
-    rounds to the same actions for all that the model can tell.
+    Everything is float64: the exported controller computes the same with NumPy, and differences of
+    rounding are then far below what changes a token of the model.
     """
 
     def __init__(self, policy: ActorCritic) -> None:

@@ -12,6 +12,7 @@ from ..reading.run_source import RunSource
 from ..reading.run_view import RunView
 from .group_statistics import Spread
 
+MEMBER_ROWS = 1024  # of each run, about
 POLLED_AT_ONCE = 16  # of the runs that were seen before
 ENDED_EVERY = 8  # looks at those that live, for one at those that have ended
 

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....shared.page.history import History
+from ....shared.rows.curves import Curves
+from ....shared.rows.history import History
+from ....shared.runs.run_elsewhere import RunElsewhere
 from ....shared.runs.run_folder import Run
-from ....shared.runs.status import open_page
 from ...charts.charted_metrics import main_metric
 from ...render.sparks import sampled
 
 NUM_RETURNS = 32
+MAX_ROWS = 1024  # that they are taken from
 
 
 def read_returns(run: Run) -> tuple[float, ...]:
-    """Returns from the run's page; empty if it has no main metric."""
+    """Returns from the run's curves, or as its own machine reports them; empty if it has no main
+    metric.
+    """
+    if isinstance(run, RunElsewhere):
+        return tuple(run.report().get("returns", ()))
     try:
-        reader = open_page(run)
-    # A page is bytes that anyone may write, and the list shows all other runs.
+        with Curves.of_run(run, max_rows=MAX_ROWS) as curves:
+            return returns_of(curves.history())
+    # Files are bytes that anyone may write, and the list shows all other runs.
     except Exception:
         return ()
-    try:
-        return returns_of(reader.history())
-    except Exception:
-        return ()
-    finally:
-        reader.detach()
 
 
 def returns_of(history: History) -> tuple[float, ...]:

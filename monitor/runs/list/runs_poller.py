@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ....shared.processes.lock import lock_holder
 from ....shared.runs.find_runs import list_runs
+from ....shared.runs.run_elsewhere import RunElsewhere
 from ....shared.runs.run_folder import Run
 from ....shared.runs.run_notes import NO_NOTES, RunNotes
-from ....shared.runs.status import RunStatus, status_in_list
+from ....shared.runs.status import RunStatus, status_in_list, status_of
 from ....shared.text.harmless import one_line
 from ...charts.charted_metrics import main_metric
 from ..reading.recorded_notes import RecordedNotes
@@ -89,15 +90,19 @@ class RunsPoller:
     few of those that ended whether their lock is held again; it raises nothing.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        runs: Callable[[], Sequence[Run]] = list_runs,
+    ) -> None:
+        self._now, self._runs = now, runs
         self._rows: dict[Run, RunRow] = {}
         self._notes: dict[Run, RecordedNotes] = {}
         self._next_check = 0
 
     def poll(self) -> RunsView:
         known = self._rows
-        self._rows = {run: known.get(run) or RunRow(run) for run in list_runs()}
+        self._rows = {run: known.get(run) or RunRow(run) for run in self._runs()}
         rows = list(self._rows.values())
         unread = [row.run for row in rows if row.status is None]
         alive = [row.run for row in rows if row.status and row.status.is_alive]
@@ -149,6 +154,8 @@ def _has_other_returns(row: RunRow, now_s: float) -> bool:
 
 
 def _is_held(run: Run) -> bool:
+    if isinstance(run, RunElsewhere):
+        return status_of(run, None).is_alive
     try:
         return lock_holder(run.lock_path) is not None
     except OSError:  # a file system without locks

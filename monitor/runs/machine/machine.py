@@ -4,9 +4,7 @@ monitor. `machine_sampler.py` looks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -42,15 +40,6 @@ class GpuSample:
     throttled: tuple[str, ...] = ()
     others: tuple[GpuProcess, ...] | None = None
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> GpuSample:
-        others = value.get("others")
-        return cls(**{
-            **value,
-            "throttled": tuple(value.get("throttled", ())),
-            "others": None if others is None else tuple(GpuProcess(**one) for one in others),
-        })  # fmt: skip
-
 
 @dataclass(frozen=True)
 class DiskSample:
@@ -80,23 +69,9 @@ class MachineSample:
     total_memory_bytes: int
     num_cores: int
     cpu_cores: float | None = None
-    gpus: tuple[GpuSample, ...] = field(default=())
+    gpus: tuple[GpuSample, ...] = ()
     core_loads: tuple[float, ...] = ()
     load: float | None = None
     used_memory_bytes: int | None = None
     disk: DiskSample | None = None
     user: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> MachineSample:
-        """What `as_json` gave. Raises TypeError or KeyError where it is something else."""
-        disk = value.get("disk")
-        return cls(**{
-            **value,
-            "gpus": tuple(GpuSample.from_json(gpu) for gpu in value["gpus"]),
-            "core_loads": tuple(value.get("core_loads", ())),
-            "disk": None if disk is None else DiskSample(**disk),
-        })  # fmt: skip

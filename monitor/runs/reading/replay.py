@@ -40,7 +40,7 @@ def view_at(view: RunView, row: int) -> RunView:
     events = tuple(event for event in view.events if event.wall_ns <= wall_ns)
     publish = int(past.publish[-1])
     alerts = tuple(alert for alert in view.alerts if alert.publish <= publish)
-    points = view.points.until(publish) if view.points else None
+    detail = view.detail.until_publish(publish) if view.detail else None
     step = env_steps if env_steps >= 0 else iteration
     media = tuple(
         file for file in view.media if file.step <= (iteration if file.is_episode else step)
@@ -52,7 +52,7 @@ def view_at(view: RunView, row: int) -> RunView:
         events=events,
         publish=publish,
         alerts=alerts,
-        points=points,
+        detail=detail,
         console=view.console[: bisect_right(view.console, time_text(int(wall_ns)), key=time_of)],
         media=media,
     )

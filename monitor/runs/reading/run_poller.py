@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from ....shared import MetricsReader
+from ....shared import History, MetricsReader
 from ....shared.page.header import PageIdentity
 from ....shared.processes.host import process_start
 from ....shared.processes.lock import RECORDER, lock_holder
+from ....shared.rows.curves import MAX_ROWS, Curves
 from ....shared.runs.run_folder import Run
 from ....shared.runs.status import RunStatus, open_page, status_of
 from ..machine.machine import MachineSample
@@ -20,15 +21,15 @@ from .file_tail import FileTail
 from .media import RecordedMedia
 from .recorded_notes import RecordedNotes
 from .run_description import RecordedManifest
-from .run_rows import RunRows, has_each_row
-from .run_view import RunView, view_of
+from .run_view import RunView, Wanted, view_of
 
 REOPEN_EVERY_S = 1.0
+MOST_TIMES_WIDER = 3  # a closer look may be wider than what is shown
 
 
 def look_once(run: Run) -> RunView:
-    """What a run's page says now, and no more rows than it has."""
-    poller = RunPoller(run, reads_rows=False)
+    """The view of a run now."""
+    poller = RunPoller(run)
     try:
         return poller.poll()
     finally:
@@ -41,16 +42,15 @@ class RunPoller:
     """
 
     def __init__(
-        self,
-        run: Run,
-        now: Callable[[], float] = time.monotonic,
-        *,
-        reads_rows: bool = True,
+        self, run: Run, now: Callable[[], float] = time.monotonic, *, max_rows: int = MAX_ROWS
     ) -> None:
-        """With `reads_rows`, the second look at a page begins to read all of its rows."""
+        """`max_rows` is about how many rows of the run its views have."""
         self.run = run
-        self._reads_rows = reads_rows
-        self._rows: RunRows | None = None
+        self._max_rows = max_rows
+        self._curves: Curves | None = None
+        self._wanted = Wanted()
+        self._zoom: tuple[int, int | None] | None = None  # rows of the closer look
+        self._detail: History | None = None
         self._now = now
         self._reader: MetricsReader | None = None
         self._page_error = ""
@@ -96,15 +96,19 @@ class RunPoller:
     def _look(self) -> RunView:
         """What the open page says."""
         assert self._reader
+        assert self._curves
         status = status_of(self.run, self._reader)
         is_recorded = lock_holder(self.run.lock_path, RECORDER) is not None
-        view = replace(
-            view_of(self._reader, status, self._view),
+        view = view_of(self._reader, self._curves, status, self._view)
+        is_new = self._view is None or view.history is not self._view.history
+        return replace(
+            view,
             console=self._console.read(),
             alerts=self._alerts.read(),
             is_recorded=is_recorded,
+            detail=self._closer(self._curves, view.history, is_new),
+            wanted=self._wanted,
         )
-        return self._with_rows(view)
 
     def _with_papers(self, view: RunView) -> RunView:
         """With what the run's folder tells, whether there is a page or not."""
@@ -117,19 +121,32 @@ class RunPoller:
         except Exception:  # whatever somebody wrote there
             return view
 
-    def _with_rows(self, view: RunView) -> RunView:
-        """With every row, once they are read: not at the first look, which people wait for."""
-        if self._rows is None:
-            return view
-        if self._view is None:
-            return replace(view, is_loading=not has_each_row(view.history))
-        try:
-            points = self._rows.look(view.history)
-        # A file is bytes that anyone may write; the history is there all the same.
-        except Exception:
-            self._close_rows()
-            return view
-        return replace(view, points=points, is_loading=self._rows.is_loading)
+    def _closer(self, curves: Curves, history: History, is_new: bool) -> History | None:
+        """The rows of the part that the screen looks at closely, and half as many on both sides."""
+        wanted, self._wanted.rows = self._wanted.rows, None
+        if wanted is None:
+            if is_new:  # nobody looked at the last one
+                self._zoom = self._detail = None
+            return self._detail
+        first, last = wanted
+        margin = (last - first + 1) // 2
+        newest = int(history.last_row[-1])
+        if not self._serves(first, last):
+            end = None if last + margin >= newest else last + margin
+            self._zoom = max(1, first - margin), end
+            is_new = True
+        if self._zoom and (is_new or self._detail is None):
+            begin, end = self._zoom
+            self._detail = curves.closer(begin, newest if end is None else end)
+        return self._detail
+
+    def _serves(self, first: int, last: int) -> bool:
+        """Whether the closer look has these rows, and not so many more that it is coarse."""
+        if self._zoom is None:
+            return False
+        begin, end = self._zoom
+        has_all = begin <= first and (end is None or last <= end)
+        return has_all and (end or last) - begin < MOST_TIMES_WIDER * (last - first + 1)
 
     def _without_page(self) -> RunView:
         """What is known of a run whose page cannot be read: its lock, and what was seen before."""
@@ -177,19 +194,16 @@ class RunPoller:
             return
         self._detach("")
         self._reader = reader
-        self._rows = RunRows(self.run.rows_path, reader) if self._reads_rows else None
+        self._curves = Curves(self.run.rows_path, reader, max_rows=self._max_rows)
         self._process = reader.header.pid, reader.header.process_start
         if identity != self._identity:
             self._identity, self._view = identity, None
 
     def _detach(self, page_error: str) -> None:
         self._page_error = page_error
-        self._close_rows()
+        if self._curves:
+            self._curves.close()
+        self._curves = self._zoom = self._detail = None
         if self._reader:
             self._reader.detach()
         self._reader = None
-
-    def _close_rows(self) -> None:
-        if self._rows:
-            self._rows.close()
-        self._rows = None

@@ -5,17 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ....shared import Event, History, Metric, MetricsReader
+from ....shared.rows.curves import Curves
 from ....shared.runs.run_notes import NO_NOTES, RunNotes
 from ....shared.runs.status import RunStatus
 from ..machine.tuning_advice import Knobs
 from .alerts import Alert
 from .media import MediaFile
 from .run_description import NO_DESCRIPTION, Description
-from .run_rows import RowPoints
 
 MAX_EVENTS = 256
+Flags = NDArray[np.bool_]
 _RECENT = 32  # rows over which publishes a second are counted
+
+
+class Wanted:
+    """The part of a run that is looked at closely, as numbers of its first and last row: the screen
+    says so, and the poller's thread takes it.
+    """
+
+    def __init__(self) -> None:
+        self.rows: tuple[int, int] | None = None
+
+    def add(self, first: int, last: int) -> None:
+        rows = self.rows
+        self.rows = (min(first, rows[0]), max(last, rows[1])) if rows else (first, last)
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare as one truth
@@ -23,8 +40,8 @@ class RunView:
     """`publish` counts the publishes behind the history; 0 before the first. `is_page_expected`
     tells a page that cannot be read from one that is not there yet; `num_rejected` counts metrics
     that found no room in it; `console` is the end of what it printed. `alerts` are those that
-    the recorder has decided on; where no `is_recorded`, none are being decided now. `points` are
-    what charts draw, where they are more than the history; as long as `is_loading`, more will come.
+    the recorder has decided on; where no `is_recorded`, none are being decided now. `detail` are
+    the rows of a part of the history that was `wanted` more closely.
     `knobs` are None where nothing is known of the run's configuration. `notes` are what people
     wrote about the run, `description` what it was run with, `media` the files that it logged,
     `num_media_elsewhere` how many there are on another machine.
@@ -40,8 +57,8 @@ class RunView:
     console: tuple[str, ...] = ()
     alerts: tuple[Alert, ...] = ()
     is_recorded: bool = True
-    points: RowPoints | None = None
-    is_loading: bool = False
+    detail: History | None = None
+    wanted: Wanted = field(default_factory=Wanted)
     knobs: Knobs | None = None
     notes: RunNotes = NO_NOTES
     description: Description = NO_DESCRIPTION
@@ -63,6 +80,23 @@ class RunView:
         """Seconds of training up to the last publish."""
         return float(self.history.elapsed_s[-1]) if len(self.history) else None
 
+    def closer(self, seen: Flags) -> History:
+        """The rows of the history that are `seen` [R], folded less where that is at hand. Where it
+        is not, it is asked for, and there at a later look.
+        """
+        history = self.history
+        rows = np.flatnonzero(seen)
+        if not len(rows) or history.num_publishes[rows].max() == 1:
+            return history
+        first = int(history.last_row[rows[0]] - history.num_publishes[rows[0]]) + 1
+        last = int(history.last_row[rows[-1]])
+        self.wanted.add(first, last)
+        detail = self.detail
+        if detail is None or not len(detail) or detail.first_row > first:
+            return history
+        is_finer = detail.num_publishes.max() < history.num_publishes[rows].max()
+        return detail if is_finer and detail.last_row[-1] >= last else history
+
     def publishes_per_s(self) -> float | None:
         """From the history's newest rows."""
         if len(self.history) < 2:
@@ -72,18 +106,18 @@ class RunView:
         return float(counts[-1] - counts[0]) / max(float(seconds[-1] - seconds[0]), 1e-9)
 
 
-def view_of(reader: MetricsReader, status: RunStatus, before: RunView | None) -> RunView:
-    """What an open page says, given the view `before` of the same page. Raises PageError."""
-    snapshot = reader.read()
-    publish = snapshot.publish if snapshot else 0
-    is_old = before is not None and before.publish == publish
+def view_of(
+    reader: MetricsReader, curves: Curves, status: RunStatus, before: RunView | None
+) -> RunView:
+    """What an open page and its curves say, given the view `before` of them. Raises PageError."""
+    history = curves.history()
     events = before.events if before else ()
     new = reader.events(after=events[-1].number if events else 0)
     return RunView(
         status=status,
-        history=before.history if before and is_old else reader.history(),
-        schema=tuple(reader.schema()),
+        history=history,
+        schema=tuple(curves.metrics),
         events=(*events, *new)[-MAX_EVENTS:],
-        publish=publish,
+        publish=int(history.publish[-1]) if len(history) else 0,
         num_rejected=reader.num_rejected_metrics(),
     )

@@ -1,8 +1,8 @@
-"""Python imports this at its start in all processes below `operant capture`. It sends to the
-capturing process what they log through wandb, TensorBoard, Stable-Baselines3 and Lightning, and
-which exception ends them.
+"""Imported by Python at its start in all processes below `operant capture`. Sends to the capturing
+process the values that they log through wandb, TensorBoard, Stable-Baselines3 and Lightning, and
+the exception that ends them.
 
-It uses the standard library alone: operant need not be installed for the Python that runs it.
+Uses the standard library alone: the Python that runs it need not have operant installed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MAX_MESSAGE_BYTES = 64 << 20
 
 class Sender:
     """Sends messages as lines of JSON. Never raises, and never waits longer than PATIENCE_S. It
-    counts what it cannot send, and says so once it can send again. It sends nothing more once the
-    capturing process is gone: whoever listens there later is another one.
+    counts the messages that it cannot send, and reports the number once it can send again. It
+    stops for good once the capturing process is gone: a later listener is another one.
     """
 
     def __init__(self, address: str) -> None:
@@ -129,7 +129,7 @@ def when_imported(name: str, follow: Callable[[Any], None]) -> None:
     if name in sys.modules:
         follow(sys.modules[name])
         return
-    waiting = [vars(each) for each in sys.meta_path if isinstance(each, _Finder)]
+    waiting = [vars(finder) for finder in sys.meta_path if isinstance(finder, _Finder)]
     if {"name": name, "follow": follow} not in waiting:
         sys.meta_path.insert(0, _Finder(name, follow))
 
@@ -139,9 +139,21 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def _before(module: Any, owner_name: str, name: str, tell: Callable[..., Any]) -> None:
-    """Call `tell` with the arguments of each call of a class's method `name`, before the call."""
-    owner = getattr(module, owner_name, None)
+def _send_warning(text: str) -> None:
+    _sender.send(warning=text)
+
+
+def observe(
+    module: Any,
+    class_name: str,
+    name: str,
+    observer: Callable[..., Any],
+    warn: Callable[[str], None] = _send_warning,
+) -> None:
+    """Call `observer` with the arguments of every call of a class's method `name`, before the call.
+    Its errors go to `warn`.
+    """
+    owner = getattr(module, class_name, None)
     original = getattr(owner, name, None)
     if original is None:  # another version of the library
         return
@@ -149,9 +161,9 @@ def _before(module: Any, owner_name: str, name: str, tell: Callable[..., Any]) -
     @functools.wraps(original)
     def method(*arguments: Any, **keywords: Any) -> Any:
         try:
-            tell(*arguments, **keywords)
+            observer(*arguments, **keywords)
         except Exception as error:  # the script goes on as it would without operant
-            _sender.send(warning=f"{name}() is not captured: {error!r}")
+            warn(f"{name}() is not captured: {error!r}")
         return original(*arguments, **keywords)
 
     setattr(owner, name, method)
@@ -166,37 +178,37 @@ def _follow_events(module: Any) -> None:
             data = base64.b64encode(event.SerializeToString()).decode()
             _sender.send(event=data, log_dir=str(writer.get_logdir()))
 
-    _before(module, "EventFileWriter", "add_event", add_event)
+    observe(module, "EventFileWriter", "add_event", add_event)
 
 
 def _follow_stable_baselines3(module: Any) -> None:
     def dump(logger: Any, step: int = 0) -> None:
-        formats = {type(each).__name__ for each in logger.output_formats}
+        formats = {type(output).__name__ for output in logger.output_formats}
         # TensorBoard's writer gets the same values, and is followed itself.
         if logger.level != module.DISABLED and "TensorBoardOutputFormat" not in formats:
             values = logger.name_to_value
             numbers = {key: v for key, v in values.items() if hasattr(v, "__float__")}
             _sender.send(log=numbers, step=step, commit=True)
 
-    _before(module, "Logger", "dump", dump)
+    observe(module, "Logger", "dump", dump)
 
 
 def _follow_lightning_metrics(module: Any) -> None:
     def log_metrics(writer: Any, metrics_dict: Any, step: int | None = None) -> None:
         _sender.send(log=metrics_dict, step=step, commit=True)
 
-    _before(module, "_ExperimentWriter", "log_metrics", log_metrics)
+    observe(module, "_ExperimentWriter", "log_metrics", log_metrics)
 
 
 def _follow_lightning_hyperparameters(module: Any) -> None:
     def log_hparams(_: Any, params: Any) -> None:
         _sender.send(config=params)
 
-    _before(module, "ExperimentWriter", "log_hparams", log_hparams)
+    observe(module, "ExperimentWriter", "log_hparams", log_hparams)
 
 
 def _follow_wandb(module: Any) -> None:
-    """wandb gives each record to its service through this interface, its values as JSON."""
+    """wandb sends its records to its service through this interface, with the values as JSON."""
     import json
 
     def values(items: Any) -> dict[str, Any]:
@@ -229,19 +241,19 @@ def _follow_wandb(module: Any) -> None:
         "_publish_metric": metric,
         "_publish_alert": alert,
     }
-    for name, tell in methods.items():
-        _before(module, "InterfaceShared", name, tell)
+    for name, observer in methods.items():
+        observe(module, "InterfaceShared", name, observer)
 
 
-def _tell_of_uncaught_exceptions() -> None:
-    shown = sys.excepthook
+def _send_uncaught_exceptions() -> None:
+    original = sys.excepthook
 
     def excepthook(kind: Any, value: Any, traceback: Any) -> None:
         try:
             _sender.send(error=f"{kind.__name__}: {value}")
         except Exception:  # its text cannot be made
             _sender.send(error=kind.__name__)
-        shown(kind, value, traceback)
+        original(kind, value, traceback)
 
     sys.excepthook = excepthook
 
@@ -272,7 +284,7 @@ def _run_hidden_sitecustomize() -> None:
 if __name__ == "sitecustomize":  # else operant itself imports `when_imported`
     if ADDRESS in os.environ:
         _sender = Sender(os.environ[ADDRESS])
-        _tell_of_uncaught_exceptions()
+        _send_uncaught_exceptions()
         for _name, _follow in _FOLLOWED.items():
             when_imported(_name, _follow)
     _run_hidden_sitecustomize()

@@ -12,7 +12,7 @@ from command_line import operant, operant_json
 from sweeping import BASE, RATE, start_sweep, trial_of
 from waiting import wait_for
 
-from operant.monitor.export.rows import columns_of
+from operant.monitor.export.frame import columns_of
 from operant.monitor.runs.list.filter_terms import parse_filter
 from operant.monitor.runs.list.run_filter import filtered
 from operant.monitor.runs.list.runs_poller import RunsPoller

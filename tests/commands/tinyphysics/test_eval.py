@@ -57,7 +57,7 @@ def test_wrong_words_are_one_line(challenge, tmp_path):
     pid = ("--controller", "pid")
     assert "no model at" in error_line(*EVAL, *pid, "--model", str(tmp_path / "none.onnx"))
     assert "no folder of routes" in error_line(*EVAL, *pid, "--routes", str(tmp_path / "none"))
-    assert "none of pid, zero, FILE.py" in error_line(*EVAL, "--controller", "nobody")
+    assert "is not pid, zero or FILE.py" in error_line(*EVAL, "--controller", "nobody")
     assert "no such file" in error_line(*EVAL, "--controller", "none.py")
     assert "--num" in error_line(*EVAL, *pid, "--num", "0")
     assert "there is no folder" in error_line(*EVAL, *pid, "--report", str(tmp_path / "a/b.html"))

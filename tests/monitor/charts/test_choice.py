@@ -19,13 +19,11 @@ from operant.shared.runs.status import RunStatus
 NAN = float("nan")
 
 
-def watched_of(
-    column, place=None, *, newest=None, is_reference=False, state="running", is_loading=False
-) -> Watched:
+def watched_of(column, place=None, *, newest=None, is_reference=False, state="running") -> Watched:
     newest = column[-1] if newest is None else newest
     status = RunStatus(f"run-{place}", state, metrics={"a": newest})
     history = make_history({"a": np.array(column)})
-    view = RunView(status, history, (Metric("a"),), publish=1, is_loading=is_loading)
+    view = RunView(status, history, (Metric("a"),), publish=1)
     return Watched(view, None if place is None else Look(place), is_reference)
 
 
@@ -114,7 +112,6 @@ def test_an_empty_chart_waits_for_its_metric_whatever_else_stands_in_its_title()
         ({"state": "finished"}, "the reference has no a "),
         ({"state": "crashed"}, "the reference has no a "),
         ({"state": "running"}, "waiting for a "),
-        ({"state": "finished", "is_loading": True}, "waiting for a "),
     ],
 )
 def test_a_reference_that_has_ended_without_rows_is_not_waited_for(reference, says):

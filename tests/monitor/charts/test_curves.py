@@ -19,7 +19,7 @@ from operant.monitor.charts.curves import (
 )
 from operant.monitor.charts.ticks import nice_scale, tick_rows
 from operant.monitor.charts.x_axis import cell_of, x_axis
-from operant.shared.page.history import NEVER_WRITTEN
+from operant.shared.rows.row_batch import NEVER_WRITTEN
 
 NAN = float("nan")
 

@@ -15,7 +15,7 @@ from operant.monitor.charts.seeds import SEEDS, SeedsHistory, on_grid, seeds_his
 from operant.monitor.charts.shown_run import Watched, shown_run
 from operant.monitor.runs.reading.run_view import RunView
 from operant.shared import History, Metric
-from operant.shared.page.history import NEVER_WRITTEN
+from operant.shared.rows.row_batch import NEVER_WRITTEN
 from operant.shared.runs.status import RunStatus
 
 NAN = float("nan")

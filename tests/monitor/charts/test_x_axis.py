@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from views import make_history
 
 from operant.monitor.charts.x_axis import XAxis, XWindow, whole_range, window_between, x_axis
+from operant.shared.rows.row_batch import ELAPSED_NS, ITERATION, WALL_NS
 
 WHOLE = (0.0, 1000.0)
 
@@ -21,14 +22,14 @@ def test_the_axis_counts_what_is_asked_for_else_iterations_else_publishes():
     assert x_axis(with_steps, "iterations").values.tolist() == [1, 2, 3]
     without_steps = make_history(values)
     assert x_axis(without_steps).unit == "iterations"
-    without_steps._heads[:, 5] = -1
+    without_steps.heads[ITERATION] = -1
     assert x_axis(without_steps).unit == "publishes"
     assert x_axis(without_steps).values.tolist() == [1, 2, 3]
 
 
 def at_seconds(*seconds: float):
     history = make_history({"a": np.zeros(len(seconds))})
-    history._heads[:, 3] = np.array(seconds) * 1e9 + 1.7e18
+    history.heads[WALL_NS] = np.array(seconds) * 1e9 + 1.7e18
     return history
 
 
@@ -47,7 +48,7 @@ def test_wall_time_shows_the_pause_between_two_processes_of_a_run():
 
 def test_training_time_leaves_the_pause_out_and_says_so():
     history = at_seconds(0, 1, 2, 3, 900, 901, 902)
-    history._heads[:, 4] = np.arange(7) * 1e9  # a page counts on where the one before it ended
+    history.heads[ELAPSED_NS] = np.arange(7) * 1e9  # a page counts on where the one before it ended
     axis = x_axis(history, "training time")
     assert (axis.unit, axis.values.tolist()) == ("seconds trained", [0, 1, 2, 3, 4, 5, 6])
     places, pauses = axis.places_of(history.since(3))

@@ -7,9 +7,11 @@ import pytest
 from views import texts
 
 from operant.monitor.charts.chart import Chart, Trace, draw_chart
-from operant.monitor.charts.curves import Curve, curve_of_points, gather
-from operant.monitor.charts.point_fold import PointFold, Rows
+from operant.monitor.charts.curves import Curve, curve_of, gather
 from operant.monitor.charts.y_range import y_range
+from operant.shared import History
+from operant.shared.rows.levels import folded, spread_out
+from operant.shared.rows.row_batch import RowBatch
 
 WAVE = 1.0 + 0.2 * np.sin(np.arange(400) * 0.1)
 
@@ -94,13 +96,9 @@ def test_of_folded_rows_no_extreme_is_lost():
     rows = np.arange(100_000)
     values = 1.0 + 0.1 * np.sin(rows * 0.001)
     values[[31_337, 77_777]] = 250_000.0, -7.0
-    fold = PointFold(1)
-    for part in np.split(rows, 100):
-        heads = np.tile(part, (6, 1))
-        fold.add(Rows(heads, np.array([0]), values[None, part]))
-    points = fold.folded().points(0)
-    assert points.span > 1
-    lines = drawn(curve_of_points(points, points.env_steps.astype(float)))
+    batch = folded(RowBatch(np.tile(rows, (6, 1)), np.array([0]), values[None]), 0)
+    history = History(["a"], batch.heads, [spread_out([batch], 1, np.arange(1), 1)])
+    lines = drawn(curve_of(history, "a", history.env_steps.astype(float)))
     assert "max 250.0k" in lines[1]
     assert "min -7.000" in lines[-2]
     assert float(labels(lines)[0]) < 2

@@ -19,7 +19,7 @@ from operant.monitor.recorder.alert_kinds import (
 )
 from operant.monitor.recorder.alert_watch import AlertWatch, RuleHolds
 from operant.shared import History
-from operant.shared.page.history import NEVER_WRITTEN
+from operant.shared.rows.row_batch import NEVER_WRITTEN
 from operant.shared.runs.alert_rule import parse_rule
 
 

@@ -27,9 +27,8 @@ from operant.monitor.recorder.sinks import SinkThread, open_sinks
 from operant.monitor.recorder.tensorboard_sink import TensorBoardSink
 from operant.shared import Metric
 from operant.shared.install_command import install_command
-from operant.shared.page.history import NEVER_WRITTEN
 from operant.shared.processes.lock import RunLock
-from operant.shared.rows.rows import RowBatch
+from operant.shared.rows.row_batch import NEVER_WRITTEN, RowBatch
 from operant.shared.runs.recorder_process import SINK_PACKAGES, RecorderSettings
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -186,7 +185,7 @@ def test_wandb_takes_rows_offline(tmp_path):
 from pathlib import Path
 import numpy as np
 from operant.shared import Metric
-from operant.shared.rows.rows import RowBatch
+from operant.shared.rows.row_batch import RowBatch
 from operant.monitor.recorder.wandb_sink import WandbSink
 from operant.shared.runs.run_folder import Run
 sink = WandbSink(Run(Path({str(run.folder)!r})))

@@ -8,17 +8,23 @@ from dataclasses import replace
 import pytest
 from sweeping import made_up_table
 
-from operant.monitor.render.lines import line_width
+from operant.monitor.render.columns import draw_head, draw_row, fit_columns, table_lines
 from operant.monitor.sweeps.lines import (
-    columns_of,
-    draw_head,
     draw_importances,
-    draw_trial,
     draw_values,
     ranked,
     summary,
+    trial_columns,
 )
 from operant.shared.runs.sweep_table import SweepObjective, with_best
+
+
+def drawn(table, width, trials=None, state="running"):
+    """The head and the rows of trials as texts."""
+    fitted = fit_columns(trial_columns(table, state), width)
+    trials = table.trials if trials is None else trials
+    lines = [draw_head(fitted), *(draw_row(fitted, trial) for trial in trials)]
+    return [text_of(line) for line in lines]
 
 
 def text_of(line):
@@ -60,51 +66,52 @@ def test_a_score_that_is_no_number_stands_behind_all_others(score):
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 @pytest.mark.parametrize("objectives", [1, 2])
-def test_every_row_is_as_wide_as_the_screen(width, objectives):
-    table = made_up_table(num_objectives=objectives)
-    lines = [
-        draw_head(table, width),
-        *(draw_trial(t, table, "running", width) for t in table.trials),
-    ]
-    assert {line_width(line) for line in lines} == {width}
-    assert len(columns_of(table, width)[0]) >= 1
+def test_every_row_is_as_wide_as_the_head(width, objectives):
+    head, *lines = drawn(made_up_table(num_objectives=objectives), width)
+    assert {len(line) for line in lines} == {len(head)}
+    assert "learning_rate" in head
 
 
 def test_the_key_that_matters_most_has_the_first_column():
-    head = text_of(draw_head(made_up_table(), 120))
+    (head,) = drawn(made_up_table(), 120, [])
     assert head.index("learning_rate") < head.index("num_epochs") < head.index("activation")
     assert "evaluation/return↑" in head
-    assert "return↑" in text_of(draw_head(made_up_table(), 60))
+    assert "return↑" in drawn(made_up_table(), 50, [])[0]
 
 
 def test_a_row_says_what_a_trial_gave():
+    rows = drawn(made_up_table(), 160)[1:]
+    assert rows[2].startswith("★   2 ✓ finished")
+    assert "120.0" in rows[2]
+    assert "42.0%" in rows[3]
+    assert "99.00" in rows[3]
+    assert "worse than the median" in rows[4]
+    assert "★" not in rows[4]
+
+
+def test_a_printed_table_has_words_without_symbols():
     table = made_up_table()
-    row = text_of(draw_trial(table.trials[2], table, "running", 120))
-    assert row.startswith(" ★    2  ✓ finished")
-    assert "120.0" in row
-    assert "42.0%" in text_of(draw_trial(table.trials[3], table, "running", 120))
-    assert "99.00" in text_of(draw_trial(table.trials[3], table, "running", 120))
-    assert "worse than the median" in text_of(draw_trial(table.trials[4], table, "running", 160))
-    assert "★" not in text_of(draw_trial(table.trials[4], table, "running", 120))
+    head, *rows = table_lines(trial_columns(table, "running"), ranked(table), None)
+    assert head.split()[:4] == ["trial", "state", "evaluation/return↑", "done"]
+    assert rows[0].split()[:4] == ["3", "running", "99.00", "42.0%"]
+    assert rows[1].split()[:4] == ["★", "2", "finished", "120.0"]
 
 
 def test_a_waiting_trial_may_have_but_some_values():
     table = made_up_table()
     waiting = replace(table.trials[0], state="waiting", scores=None, values={"odd": 1})
-    assert "○ waiting" in text_of(draw_trial(waiting, table, "running", 120))
+    assert "○ waiting" in drawn(table, 120, [waiting])[1]
 
 
-def test_a_trial_that_nobody_goes_on_with_is_unfinished():
+def test_a_trial_of_a_sweep_that_ended_is_unfinished():
     table = made_up_table()
-    row = text_of(draw_trial(table.trials[3], table, "interrupted", 120))
+    row = drawn(table, 120, [table.trials[3]], "interrupted")[1]
     assert "○ unfinished" in row
     assert "42.0%" not in row
 
 
 def test_columns_stand_below_their_names():
-    table = made_up_table()
-    head = text_of(draw_head(table, 120))
-    row = text_of(draw_trial(table.trials[2], table, "running", 120))
+    head, row = drawn(made_up_table(), 120, [made_up_table().trials[2]])
     end = head.index("return↑") + len("return↑")
     assert row[:end].endswith("120.0")
 

@@ -10,6 +10,7 @@ import pytest
 
 from operant.shared import Event, History, Outcome
 from operant.shared.integrations import current_run, wandb_shape
+from operant.shared.rows.curves import Curves
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run
 from operant.shared.runs.status import RunStatus, open_page, read_status
@@ -53,10 +54,8 @@ class Seen:
 
     @property
     def history(self) -> History:
-        reader = open_page(self.run)
-        history = reader.history()
-        reader.detach()
-        return history
+        with Curves.of_run(self.run) as curves:
+            return curves.history()
 
     def series(self, name: str) -> list[float]:
         """The values of a metric where it was written."""

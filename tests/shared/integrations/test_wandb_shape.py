@@ -83,7 +83,7 @@ def test_unknown_keywords_and_modes_are_warned_of_and_those_of_wandb_are_not(see
     operant.init(proyect="p", mode="onlien")
     warnings = capsys.readouterr().err
     assert "'proyect'; did you mean 'project'" in warnings
-    assert "mode = 'onlien' is none of online" in warnings
+    assert "mode = 'onlien' is unknown: expected one of online" in warnings
 
 
 def test_the_only_argument_without_a_keyword_is_the_project_and_the_first_of_several_the_entity():
@@ -311,9 +311,9 @@ def consoles(monkeypatch):
     """What each `init` asks for: whether its run keeps the console."""
     begin, asked = wandb_shape.begin_run, []
 
-    def noted(make, wanted):
+    def noted(wanted):
         asked.append(wanted.console)
-        return begin(make, wanted)
+        return begin(wanted)
 
     monkeypatch.setattr(wandb_shape, "begin_run", noted)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from operant.shared import Metric, MetricsReader, MetricsWriter, PageError, Snapshot
 from operant.shared.page.layout import HEADER_CRC_OFFSET
+from operant.shared.rows.curves import Curves
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def read_all(path) -> Snapshot | None:
     try:
         snapshot = reader.read()
         reader.schema()
-        reader.history().series("a")
+        Curves(None, reader).history().series("a")
         reader.events()
         reader.rows()
         reader.outcome()

@@ -112,7 +112,6 @@ def test_the_schema_is_where_the_document_says(page, sections):
     assert (first["name"], first["description"]) == ("loss/policy", "how wrong")
     assert (second["kind"], second["unit"]) == (2, "s")
     assert (first["step_place"], second["step_place"]) == (0, 1)  # loss/policy is at place 0
-    assert schema["row_room"] == 5
     assert first["crc"] == zlib.crc32(page[first.start + 4 : first.start + 384])
 
 
@@ -133,29 +132,15 @@ def test_the_snapshot_is_where_the_document_says(page, sections):
     assert newest["crc"] == zlib.crc32(covered)
 
 
-def test_the_history_is_where_the_document_says(page, sections):
-    (table,) = tables()["SNAPSHOT"]
-    section = sections["HISTORY0"]
-    for number in (1, 50, 200):
-        place = (number - 1) % section["num_records"]
-        row = Record(page, section["offset"] + place * section["record_bytes"], table)
-        assert row["sequence"] == number
-        assert values(row) == (float(number), 0.5)
-    section = sections["HISTORY1"]
-    row = Record(page, section["offset"] + 1 * section["record_bytes"], table)
-    assert (row["sequence"], row["publish"]) == (2, 16)
-    room = sections["SCHEMA"]["num_records"]
-    folded = struct.unpack_from(f"<{3 * room}d", page, row.at("values"))
-    assert (folded[0], folded[room], folded[2 * room]) == (9.0, 12.5, 16.0)
-    assert row["crc"] == zlib.crc32(page[row.start + 12 : row.start + 64 + 24 * room])
-
-
 def test_the_ring_of_rows_is_where_the_document_says(tmp_path, page, sections):
     (record,), (head,) = tables()["SNAPSHOT"], tables()["ROWS"]
     ring = Record(page, sections["ROWS"]["offset"], head)
-    assert (ring["begin"], ring["end"]) == (0, 200 * (64 + 2 * 8))
-    last = Record(page, ring.at("ring") + 199 * 80, record)
-    assert (last["sequence"], last["publish"], last["num_places"]) == (80, 200, 0)
+    assert (ring["begin"], ring["end"]) == (0, 200 * (64 + 2 * 8 + 8))
+    assert 0 < ring["first_ns"] < 10**11
+    assert ring["first_env_steps"] == 64
+    last = Record(page, ring.at("ring") + 199 * 88, record)
+    assert (last["sequence"], last["publish"], last["num_places"]) == (88, 200, 0)
+    assert struct.unpack_from("<Q", page, last.start + 80) == (88,)
     assert values(last) == (200.0, 0.5)
     assert last["crc"] == zlib.crc32(page[last.start + 12 : last.start + 80])
 
@@ -167,7 +152,7 @@ def test_a_row_of_few_values_is_laid_out_as_the_document_says(tmp_path, operant_
     ring, (record,) = writer.header.layout["ROWS"], tables()["SNAPSHOT"]
     writer.save_copy(tmp_path / "copy")
     row = Record((tmp_path / "copy").read_bytes(), ring.offset + 64, record)
-    assert (row["sequence"], row["count"], row["num_places"]) == (64 + 8 + 24, 9, 3)
+    assert (row["sequence"], row["count"], row["num_places"]) == (64 + 8 + 24 + 8, 9, 3)
     assert struct.unpack_from("<3H2x3d", row.page, row.at("values")) == (7, 2, 3, 7.0, 2.0, 3.0)
     assert row["crc"] == zlib.crc32(row.page[row.start + 12 : row.start + 96])
 

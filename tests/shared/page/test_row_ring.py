@@ -7,7 +7,6 @@ import struct
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +14,8 @@ from waiting import wait_for
 
 from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.page.layout import NEVER
-from operant.shared.page.resumed_page import Beginning
 from operant.shared.page.row_ring import RowRingReader, publish_of
-from operant.shared.rows.rows import batch_of
+from operant.shared.rows.row_batch import batch_of
 
 NAMES = [f"m{i}" for i in range(12)]
 
@@ -80,36 +78,36 @@ def test_whatever_is_published_is_read_as_it_was_the_newest_that_fit(
     assert not publishes or numbers[-1] == len(publishes)
 
 
-def test_five_hundred_metrics_just_work_and_nothing_of_the_curves_is_lost(operant_pages):
+def test_five_hundred_metrics_just_work(operant_pages):
     writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
     reader = MetricsReader.attach(operant_pages / "p")
     for number in range(1, 101):
         writer.publish({"first": number}, number, number)
-    reader.history()
     for i in range(500):
         writer.publish({f"later/{i}": i, "first": 101 + i}, 101 + i, 101 + i)
     assert reader.num_rejected_metrics() == 0
     assert len(reader.read().metrics) == 501
-    history = reader.history()
-    assert history.series("first").mean[-1] == 600
-    assert history.series("later/499").mean[-1] == 499
-    # all 600 publishes, single or folded: sum of 1..600
-    assert np.sum(history.series("first").mean * history.num_publishes) == 600 * 601 / 2
     assert [publish_of(row) for row in reader.rows().records] == list(range(1, 601))
 
 
-def test_what_waits_in_the_ring_goes_on_with_a_resumed_run(operant_pages):
-    writer = MetricsWriter.create(operant_pages / "p", "run", publish_interval_s=1)
-    for number in range(1, 11):
-        writer.publish({"a": number}, number, number)
-    beginning = Beginning.read(operant_pages / "p", 7)
-    again = MetricsWriter.create(
-        operant_pages / "q", "run", publish_interval_s=1, beginning=beginning
+@settings(max_examples=30, deadline=None)
+@given(sizes=st.lists(st.integers(0, 12), min_size=1, max_size=60), num_bytes=st.integers(0, 4000))
+def test_the_newest_rows_are_read_from_the_end(tmp_path_factory, sizes, num_bytes):
+    path = tmp_path_factory.mktemp("ring") / "page"
+    writer = MetricsWriter.create(
+        path, "run", publish_interval_s=1, max_metrics=12, rows_bytes=1600
     )
-    again.publish({"a": -8.0}, 8, 8)
-    batch = batch_of(MetricsReader.attach(operant_pages / "q").rows().records)
-    assert batch.publish.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert batch.values[0].tolist() == [1, 2, 3, 4, 5, 6, 7, -8]
+    for number, size in enumerate(sizes, 1):
+        writer.publish(dict.fromkeys(NAMES[:size], 1.0), number, number)
+    section = MetricsReader.attach(path).header.layout["ROWS"]
+    fd = os.open(path, os.O_RDONLY)
+    ring = RowRingReader(lambda size, offset: os.pread(fd, size, offset), section)
+    all_rows, newest = ring.read().records, ring.newest(num_bytes)
+    assert len(ring.newest(1 << 20)) == len(all_rows)
+    os.close(fd)
+    writer.remove()
+    assert newest == all_rows[::-1][: len(newest)]
+    assert sum(len(record) + 8 for record in newest) <= num_bytes
 
 
 def test_a_position_beyond_the_end_of_the_ring_begins_at_its_oldest_row(operant_pages):
@@ -173,13 +171,6 @@ def test_names_that_agree_in_what_can_be_kept_stay_different(operant_pages, name
     metrics = MetricsReader.attach(operant_pages / "p").read().metrics
     assert list(metrics.values()) == list(range(len(names)))
     assert all(name.isprintable() for name in metrics)
-    # and a run that goes on knows them again
-    beginning = Beginning.read(operant_pages / "p", 100)
-    again = MetricsWriter.create(
-        operant_pages / "q", "run", publish_interval_s=1, beginning=beginning
-    )
-    again.publish(dict.fromkeys(names, 9.0))
-    assert set(MetricsReader.attach(operant_pages / "q").read().metrics.values()) == {9.0}
 
 
 def test_what_was_overwritten_during_a_look_is_none_of_its_rows(operant_pages):

@@ -10,6 +10,7 @@ import pytest
 
 from operant.shared import Metric, MetricsReader, MetricsWriter, Outcome, PageError
 from operant.shared.page.layout import OUTCOME, OUTCOME_BYTES
+from operant.shared.rows.curves import Curves
 
 
 @pytest.fixture
@@ -81,10 +82,10 @@ def test_a_metric_that_comes_late_is_nan_before(path):
     for number in range(1, 21):
         writer.publish({"a": number})
     reader = MetricsReader.attach(path)
-    reader.history()
+    Curves(None, reader).history()
     writer.publish({"a": 21.0, "late": 1.0})
 
-    late = reader.history().series("late").mean
+    late = Curves(None, reader).history().series("late").mean
     assert late[-1] == 1.0
     assert all(math.isnan(value) for value in late[:-1])
 
@@ -163,7 +164,7 @@ def test_a_copy_on_disk_reads_like_the_page(path, tmp_path):
 
     reader = MetricsReader.attach(copy)
     assert reader.read().metrics == {"a": 2000.0}
-    assert reader.history().series("a").high[-1] == 2000.0
+    assert Curves(None, reader).history().series("a").high[-1] == 2000.0
     assert copy.stat().st_mode & 0o777 == 0o600
 
 

@@ -153,9 +153,8 @@ def test_nothing_that_the_process_opens_copies_or_starts_loses_its_lock(trainer,
 
 def begun_again(run: Run) -> None:
     from operant.shared.integrations.begin import Wanted, begin_run
-    from operant.shared.integrations.tracked_run import TrackedRun
 
-    begin_run(TrackedRun, Wanted("again", id=run.id, resume="must"))
+    begin_run(Wanted("again", id=run.id, resume="must"))
 
 
 def test_no_child_that_is_left_keeps_the_lock_of_a_dead_trainer(trainer):

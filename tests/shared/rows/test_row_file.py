@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 from operant.shared.errors import RowFileError
 from operant.shared.page.layout import NEVER
 from operant.shared.page.schema import Metric
+from operant.shared.rows.levels import NUM_LEVELS, folded_up
+from operant.shared.rows.row_batch import NO_ROWS, RowBatch, joined
 from operant.shared.rows.row_blob import BLOB, MAX_BLOB_BYTES, decoded, encoded
 from operant.shared.rows.row_file import RowFile
 from operant.shared.rows.row_file_reader import RowFileReader
-from operant.shared.rows.rows import RowBatch, joined
 
 UNWRITTEN = np.frombuffer(NEVER, np.float64)[0]
 TOOLS = Path(__file__).parents[3] / "tools"
@@ -136,6 +137,62 @@ def test_rows_from_before_publishes_were_counted_anew_are_not_dropped(path):
     assert RowFile(path).last_publish == 40
 
 
+def levels_in(path) -> list[tuple]:
+    """The rows of every level of a file, in a form that compares."""
+    with contextlib.closing(RowFileReader(path)) as reader:
+        counts = [reader.num_rows() // 8**level for level in range(NUM_LEVELS)]
+        found = [joined(reader.rows(level, 1, count)) for level, count in enumerate(counts)]
+    return [(b.heads.tolist(), b.places.tolist(), b.values.tobytes()) for b in found]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 700), min_size=1, max_size=8),
+    cuts=st.lists(st.integers(0, 3000), max_size=3),
+)
+def test_the_levels_are_those_of_the_rows_however_they_came_and_were_cut(
+    sizes, cuts, tmp_path_factory
+):
+    path = tmp_path_factory.mktemp("rows") / "rows.sqlite"
+    expected = 0
+    for index, size in enumerate(sizes):
+        file = RowFile(path)  # the one before was never closed, as after kill -9
+        file.append([rows(expected + 1, expected + size)], [A])
+        expected += size
+        if index < len(cuts):
+            file.drop_after(cuts[index])
+            expected = min(expected, cuts[index])
+    at_once = tmp_path_factory.mktemp("rows") / "rows.sqlite"
+    if expected:
+        RowFile(at_once).append([rows(1, expected)], [A])
+        assert levels_in(path) == levels_in(at_once)
+    new, _ = folded_up(rows(1, max(1, expected)), [NO_ROWS] * (NUM_LEVELS - 1))
+    assert [len(heads[0]) for heads, *_ in levels_in(path)[: len(new)]] == [
+        expected // 8**level for level in range(len(new))
+    ]
+
+
+def test_many_small_appends_leave_few_blobs(path):
+    file = RowFile(path)
+    for row in range(1, 1301):
+        file.append([rows(row, row)], [A])
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        (num_blobs,) = database.execute("SELECT count(*) FROM rows").fetchone()
+    assert num_blobs < 64 * 4
+    assert held(path).publish.tolist() == list(range(1, 1301))
+
+
+@pytest.mark.parametrize("publish", [0, 1, 99, 100, 101, 2000, 5000])
+def test_the_row_of_a_publish_is_found_where_some_were_lost(path, publish):
+    file = RowFile(path)
+    file.append([rows(1, 500)], [A])
+    file.count_anew()
+    file.append([rows(1, 100), rows(2001, 2100)], [A])
+    number = min(publish, 100) + max(0, min(publish, 2100) - 2000)
+    with contextlib.closing(RowFileReader(path)) as reader:
+        assert reader.row_up_to(publish) == 500 + number
+
+
 def test_metrics_keep_their_place_by_name_and_what_is_said_of_them(path):
     RowFile(path).append([rows(1, 2)], [A])
     file = RowFile(path)
@@ -186,9 +243,17 @@ def test_what_is_no_file_of_rows_is_one_line(path):
     with pytest.raises(RowFileError, match="no such file"):
         RowFileReader(path)
     database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 2")
+    database.execute("PRAGMA user_version = 3")
     database.close()
     with pytest.raises(RowFileError, match="newer"):
+        RowFileReader(path)
+
+
+def test_a_file_of_an_older_version_names_it(path):
+    RowFile(path).close()
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version = 1")
+    with pytest.raises(RowFileError, match=r"made by operant 0\.3"):
         RowFileReader(path)
 
 
@@ -213,8 +278,8 @@ WRONG = {
     "a blob as a count": "INSERT INTO info VALUES ('num_lost', x'00')",
     "a level that is none": "UPDATE metrics SET level = 'x'",
     "an endless level": "UPDATE metrics SET level = 9e999",
-    "fewer rows than it says": "UPDATE tail SET num_rows = 10",
-    "rows from nowhere": "UPDATE tail SET first_row = 1 << 62",
+    "fewer rows than it says": "UPDATE rows SET num_rows = 10",
+    "rows from nowhere": "UPDATE rows SET first_row = 1 << 62",
 }
 
 
@@ -228,7 +293,7 @@ def test_numbers_that_cannot_be_are_an_error_of_the_file(path, kind):
         database.commit()
     reader = RowFileReader(path)
     with pytest.raises(RowFileError, match=re.escape(str(path))):
-        reader.metrics(), reader.end(), reader.num_lost(), list(reader.batches())
+        reader.metrics(), reader.last_publish(), reader.num_lost(), list(reader.batches())
     reader.close()
 
 
@@ -239,16 +304,16 @@ def test_a_file_is_read_by_a_relative_path(path, monkeypatch):
 
 
 HOSTILE = {
-    "a blob of 70 MB": "INSERT INTO chunks VALUES (1, 1, zeroblob(70000000))",
+    "a blob of 70 MB": "INSERT INTO rows VALUES (0, 1, 1, 1, zeroblob(70000000))",
     "an endless view": "DROP TABLE metrics; CREATE VIEW metrics AS WITH RECURSIVE a(name) AS "
     "(SELECT 1 UNION ALL SELECT name + 1 FROM a) SELECT name FROM a",
-    "a computed column": "DROP TABLE chunks; CREATE TABLE chunks (first_row, num_rows, "
-    "data GENERATED ALWAYS AS (zeroblob(70000000)))",
+    "a computed column": "DROP TABLE rows; CREATE TABLE rows (level, first_row, num_rows, "
+    "last_publish, data GENERATED ALWAYS AS (zeroblob(70000000)))",
     "a name of 70 MB": "INSERT INTO metrics (place, name) VALUES (0, "
     "CAST(zeroblob(70000000) AS TEXT))",
     "a note of 70 MB": "INSERT INTO info VALUES ('num_lost', zeroblob(70000000))",
     "a bomb": None,
-    "a long tail of bombs": None,
+    "many bombs": None,
 }
 
 
@@ -261,10 +326,9 @@ def test_a_hostile_file_is_one_line_in_little_memory_and_time(path, kind):
         columns = (size_bytes - 2) // (8 * 1024 + 2)
         size_bytes = 2 * columns + 8 * 1024 * (6 + columns)
         bomb = BLOB.pack(1024, columns, size_bytes) + zlib.compress(bytes(size_bytes), 9)
-        table, count = ("tail", 100) if "tail" in kind else ("chunks", 1)
-        for number in range(count):
-            row = (1 + 1024 * number, 1024, bomb)
-            database.execute(f"INSERT INTO {table} VALUES (?, ?, ?)", row)
+        for number in range(100 if "many" in kind else 1):
+            row = (0, 1 + 1024 * number, 1024, 1024 * (number + 1), bomb)
+            database.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", row)
     else:
         database.executescript(HOSTILE[kind])
     database.commit()
@@ -280,7 +344,7 @@ path = Path({str(path)!r})
 fuzz.limit_memory()
 def read():
     reader = RowFileReader(path)
-    reader.metrics(), reader.num_rows(), reader.end()
+    reader.metrics(), reader.num_rows(), reader.last_publish()
     for batch in reader.batches():
         pass
 for attempt in (read, lambda: RowFile(path), lambda: num_lost(path)):

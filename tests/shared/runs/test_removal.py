@@ -48,7 +48,7 @@ def test_a_folder_that_is_a_link_stays_and_so_does_where_it_leads(precious):
     runs_folder().mkdir(parents=True)
     link = runs_folder() / "20261121-142530-linked-k3f9"
     link.symlink_to(precious)
-    with pytest.raises(UsageError, match=r"is a link to .*precious"):
+    with pytest.raises(UsageError, match="is a link, which is not followed"):
         remove_run(Run(link))
     assert link.is_symlink()
     assert (precious / "thesis").exists()

@@ -8,13 +8,8 @@ import math
 import pytest
 from sweeping import made_up_table
 
-from operant.monitor.sweeps.lines import (
-    draw_head,
-    draw_importances,
-    draw_trial,
-    draw_values,
-    ranked,
-)
+from operant.monitor.render.columns import table_lines
+from operant.monitor.sweeps.lines import draw_importances, draw_values, ranked, trial_columns
 from operant.shared.errors import RunFolderError, SweepNotFoundError, UsageError
 from operant.shared.processes.lock import RunLock
 from operant.shared.runs.sweep_folder import find_sweep, free_name, list_sweeps, new_sweep
@@ -74,9 +69,8 @@ def test_what_is_no_number_is_no_share_and_no_value_is_a_list():
     assert (table.trials[0].values["b"], table.trials[0].values["c"]) == ("[nan]", "{}")
     for width in (1, 10, 80):
         draw_importances(table, width)
-        draw_head(table, width)
         draw_values(table.trials[0], table, width)
-        assert len([draw_trial(trial, table, "running", width) for trial in ranked(table)]) > 1
+        assert len(table_lines(trial_columns(table, "running"), ranked(table), width)) > 2
     json.dumps(table.as_json(), allow_nan=False)
 
 

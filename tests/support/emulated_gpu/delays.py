@@ -170,7 +170,7 @@ class Delays:
         return streams
 
     def _run(self, stream: int, most: int) -> None:
-        """What a stream may do now, up to so many items."""
+        """Do up to `most` items of a stream's work that may run now."""
         queue = self._queues[stream]
         with self._lock, without_autograd():
             while most and queue and (queue[0].after is None or queue[0].after.is_over):

@@ -103,7 +103,7 @@ def watched_by(watcher: Watcher) -> Iterator[None]:
 
 
 def operations_of(graph: Any) -> Sequence[Operation]:
-    """What was captured, in order: a node of a real graph each, or several."""
+    """The operations that a graph captured, in order; each is one or more nodes of a real graph."""
     return [x for x in _tapes.get(graph, ()) if x.name != POISON]
 
 
@@ -278,7 +278,7 @@ _shapes: dict[Any, Any] = {}  # by operation and what it is given
 
 
 def _signature(value: Any) -> Any:
-    """What shapes of results depend on."""
+    """The properties of arguments that determine the shapes of results."""
     if isinstance(value, torch.Tensor):
         return value.shape, value.stride(), value.dtype
     if isinstance(value, list | tuple):
@@ -290,8 +290,8 @@ class _Call:
     """The arguments of one operation, for the processor, and where its results belong."""
 
     def __init__(self, arguments: Any, options: Any, is_kept: bool) -> None:
-        """Of what `is_kept` for later, the processor's own tensors are copied: kernels are given
-        numbers of the host, not where they lie, except in pinned memory.
+        """If the call `is_kept` for later, tensors of the processor are copied: kernels receive
+        numbers of the host, not their addresses, except in pinned memory.
         """
         self._is_kept = is_kept
         self.device: torch.device | None = None
@@ -354,8 +354,8 @@ class _Call:
         return torch.device("meta") if value is CPU else value
 
     def to_device(self, result: Any, stored: bool = True) -> Any:
-        """What the caller gets; `places` then says which memory new results lie in. They are
-        written now where they are to be `stored`.
+        """The result on the device, for the caller; `places` are then the memory of new results,
+        which is written now if they are `stored`.
         """
         if isinstance(result, torch.Tensor):
             returned, self.places = self._placed(result, stored)

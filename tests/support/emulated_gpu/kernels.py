@@ -49,7 +49,7 @@ class Launcher:
 
 
 def as_array(owner: Any) -> NDArray[Any]:
-    """What Numba takes for an array of a GPU: of NumPy, on the same memory."""
+    """A NumPy array on the memory of a device array, which Numba accepts in its place."""
     interface = owner.__cuda_array_interface__
     dtype, shape = np.dtype(interface["typestr"]), interface["shape"]
     strides = interface.get("strides")

@@ -71,7 +71,7 @@ class Memory:
 
 
 class Races:
-    """What was `found`: a line each. `is_alone` where no schedule does the work late."""
+    """Races `found`, one line for each. `is_alone` if no schedule delays the work."""
 
     is_late = False
 

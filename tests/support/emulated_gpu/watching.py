@@ -1,4 +1,4 @@
-"""What a watcher of emulated GPUs learns, beyond operations, from the null runtime."""
+"""Events of the null runtime that a watcher of emulated GPUs receives besides operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .emulation import Operation, Watcher, runtime, watched_by
 
 
 class Observation(enum.IntEnum):
-    """As in null_runtime.h, with what it is about: addresses of an event, of memory."""
+    """The observations of null_runtime.h and their arguments: addresses of events and memory."""
 
     RECORDED = 0  # an event, the number of this record, on a stream
     AWAITED = 1  # an event, by a stream
@@ -22,8 +22,8 @@ class Observation(enum.IntEnum):
     EVENT_SYNCHRONIZED = 3
     STREAM_SYNCHRONIZED = 4
     DEVICE_SYNCHRONIZED = 5
-    COPIED = 6  # to, from, bytes; answered with 1 where the copy is done by whoever observes
-    FILLED = 7  # memory, value, bytes; likewise
+    COPIED = 6  # to, from, bytes; answered with 1 where the observer copies
+    FILLED = 7  # memory, value, bytes; answered with 1 where the observer fills it
     FREED = 8  # memory
 
 
@@ -38,14 +38,14 @@ class Observer(Watcher, Protocol):
     def observe(self, what: Observation, a: int, b: int, size: int, stream: int) -> int: ...
 
     def querying(self, event: int) -> bool:
-        """The host asks whether an event is over: whether to answer that it is not, as yet."""
+        """Whether to answer the host's query that an event is not over yet."""
 
     def happened(self, event: int) -> None:
-        """And has heard that it is."""
+        """The host has learnt that an event is over."""
 
 
 class Waits:
-    """What the host waited for, in order: events, streams, the device."""
+    """Notes what the host waits for, in order: events, streams, the device."""
 
     is_late = False
 

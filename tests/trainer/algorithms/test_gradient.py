@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.algorithms.gradient import SHARED_SAMPLES, Gradient, num_shared
-from operant.trainer.algorithms.minibatches import Batch
+from operant.trainer.algorithms.minibatches import SHARED_SAMPLES, fill_values, num_shared
 from operant.trainer.algorithms.ppo import PPO
 from operant.trainer.collecting.collector import Collector, SlicedCollector
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.machine.threads import Threads
 
-NOTHING_TO_LEARN = SimpleNamespace(parameters_to_learn=list)
 MEMORY = {"kind": "lstm", "size": 32, "horizon": 8}
 WITH_MEMORY = {"policy": {"hidden_sizes": [16], "memory": MEMORY}}
 KINDS = {
@@ -81,7 +77,7 @@ def test_values_come_with_the_rollout_and_are_those_of_evaluating_it(kind):
         rollout = experiment.collect()
         assert rollout.has_values
         values, next_values = rollout.values.clone(), rollout.next_values.clone()
-        experiment.algorithm.evaluator.fill_values(rollout)
+        fill_values(experiment.policy, rollout)
         torch.testing.assert_close(values, rollout.values, rtol=1e-5, atol=1e-5)
         lives = ~rollout.terminated  # what comes after an end counts for nothing
         torch.testing.assert_close(
@@ -121,15 +117,3 @@ def test_only_minibatches_that_are_worth_it_are_cut():
     assert [num_shared(n) for n in (1024, SHARED_SAMPLES)] == [2, 2]
     assert num_shared(10 * SHARED_SAMPLES) == 10
     assert [num_shared(n, has_images=True) for n in (1, 127, 128, 256)] == [1, 1, 2, 4]
-
-
-def test_pieces_of_what_is_not_shared_are_learned_from_one_after_the_other():
-    def nobody(function, pieces):
-        raise AssertionError("asked to share")
-
-    batch = Batch(*(torch.arange(64.0) for _ in range(6)))
-    accumulation = Gradient(NOTHING_TO_LEARN, 16, nobody, is_shared=False)
-    gradient, _ = accumulation.added_up(
-        batch, lambda piece: (piece.obs.sum().view(1), piece.returns.sum()), lambda whole, _: whole
-    )
-    assert gradient.item() == batch.obs.sum().item()

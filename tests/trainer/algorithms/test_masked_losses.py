@@ -10,7 +10,7 @@ from stable_baselines3.common.logger import configure
 from torch import nn
 
 from operant.trainer.algorithms.minibatches import Batch
-from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
+from operant.trainer.algorithms.ppo import ppo_loss_sums
 from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.own_envs import register_own
 from operant.trainer.policies.actor_critic import ActorCritic

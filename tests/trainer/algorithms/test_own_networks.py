@@ -11,8 +11,8 @@ import torch
 from image_envs import STEPS
 from learning import iterate
 
-from operant.trainer.algorithms import ALGORITHMS
 from operant.trainer.config.from_values import make_config
+from operant.trainer.config.sections import ALGORITHMS
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs.hosts import describe
 from operant.trainer.experiment.build import device_experiment, processor_experiment

@@ -9,10 +9,9 @@ import torch
 from learning import collected, iterate, learn, num_steps_by_target_kl
 
 from operant.trainer.algorithms.minibatches import Batch
-from operant.trainer.algorithms.ppo import PPO
-from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
+from operant.trainer.algorithms.ppo import PPO, ppo_loss_sums
 from operant.trainer.experiment.untrained import learner_settings
-from operant.trainer.returns.variances import explained_variance, normalized
+from operant.trainer.returns.gae import explained_variance, normalized
 
 
 @pytest.fixture(params=["compiled", "pytorch"])

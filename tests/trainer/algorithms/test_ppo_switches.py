@@ -6,8 +6,7 @@ import pytest
 import torch
 from learning import iterate
 
-from operant.trainer.algorithms.minibatches import Batch
-from operant.trainer.algorithms.rows import Rows
+from operant.trainer.algorithms.minibatches import Batch, Rows
 
 MEMORY = ("none", "lstm")
 DEAD = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")  # next-step resets: dead steps

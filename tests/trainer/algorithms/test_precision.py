@@ -7,7 +7,7 @@ import pytest
 import torch
 from learning import REPLAY_ENVS, iterate
 
-from operant.trainer.algorithms.loss_scale import PATIENCE, START, LossScale
+from operant.trainer.algorithms.optimizer import PATIENCE, START, LossScale
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.onnx_export import write_onnx

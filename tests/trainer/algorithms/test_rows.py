@@ -7,10 +7,9 @@ import torch
 from learning import collected, iterate, learn
 from toy_envs import WALK, Described
 
-from operant.trainer.algorithms.gradient import flat_gradient
-from operant.trainer.algorithms.minibatches import Batch
-from operant.trainer.algorithms.ppo_loss import ppo_loss_sums
-from operant.trainer.algorithms.rows import Rows, rows_of
+from operant.trainer.algorithms.minibatches import Batch, Rows, rows_of
+from operant.trainer.algorithms.on_policy import flat_gradient
+from operant.trainer.algorithms.ppo import ppo_loss_sums
 from operant.trainer.envs import hosts
 
 MEMORY = ("policy.memory.size=8", "ppo.learning_rate=1e-2")
@@ -33,8 +32,8 @@ def ratios(experiment, rollout):
     """Of what learning computes now, to what was remembered while collecting."""
     with torch.no_grad():
         algorithm = experiment.algorithm
-        rows = algorithm.evaluator.batch(rollout, rollout.values, rollout.values)
-        _, outputs, _, samples = algorithm.evaluator.evaluate_actions(rows)
+        rows = algorithm.batch_of(rollout, rollout.values, rollout.values)
+        _, outputs, _, samples = rows.evaluate(experiment.policy)
         log_probs, _ = experiment.policy.distribution.log_prob_and_entropy(outputs, samples.actions)
     return (log_probs - samples.log_probs).exp()
 
@@ -181,14 +180,14 @@ def test_the_gradient_over_rows_is_that_of_single_steps(make_experiment, kind):
     assert ends_inside(rollout) > 0
     advantages = torch.randn(32, 8, generator=torch.Generator().manual_seed(1))
     algorithm = experiment.algorithm
-    rows = algorithm.evaluator.batch(rollout, advantages, rollout.rewards)
-    _, outputs, values, samples = algorithm.evaluator.evaluate_actions(rows)
+    rows = algorithm.batch_of(rollout, advantages, rollout.rewards)
+    _, outputs, values, samples = rows.evaluate(experiment.policy)
     features, _ = lived(policy, rollout)
     features = features.flatten(0, 1)
     gradients = []
     for pair in ((outputs, values), (policy.outputs(features), policy.values(features))):
         sums = ppo_loss_sums(policy.distribution, *pair, samples, 0.2, 0.5)
         loss = sums.policy + 0.5 * sums.value - 0.01 * sums.entropy
-        gradients.append(flat_gradient(loss, algorithm.gradient.parameters))
+        gradients.append(flat_gradient(loss, algorithm.parameters))
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)
     assert (gradients[0] != 0).float().mean() > 0.9

@@ -98,7 +98,7 @@ def test_no_part_of_a_run_draws_the_numbers_that_rows_are_drawn_with(make_experi
 
     monkeypatch.setattr(samplers, "without_replacement", watched)
     experiment = make_experiment("ppo.sampler=prioritised")
-    list(experiment.algorithm.minibatches._sampler.epoch(batch(*[1.0] * 128), 4, 0.0))
+    list(experiment.algorithm.sampler.epoch(batch(*[1.0] * 128), 4, 0.0))
     assert seen[0].shape == (4, 128)  # minibatches, samples
     assert SEEDED_PARTS == ("policy", "learner", "collector")
     for part in SEEDED_PARTS:

@@ -17,7 +17,7 @@ from operant.trainer.distributed.process_group import LOCAL, Agreement, Distribu
 from operant.trainer.distributed.split import shares
 from operant.trainer.distributed.states import broadcast_state
 from operant.trainer.policies.normalizers import RunningMoments
-from operant.trainer.returns import variances
+from operant.trainer.returns import gae
 
 SPLIT, NUM_ENVS = "3:2:1", 6
 
@@ -63,7 +63,7 @@ def test_gathered_and_broadcast_tensors_keep_every_bit(dtype, agents):
 
 def test_advantages_are_normalised_over_all_ranks():
     whole = torch.randn(7, NUM_ENVS) * 3 + 5
-    expected = variances.normalized(whole.flatten()).view_as(whole)
+    expected = gae.normalized(whole.flatten()).view_as(whole)
     found = by_ranks(lambda ranks: reductions.normalize_advantages(ranks, ranks.my_slice(whole, 1)))
     torch.testing.assert_close(torch.cat(found, 1), expected)
     pieces = torch.tensor([7.0]).split([0, 1, 0])
@@ -82,7 +82,7 @@ def test_equal_samples_have_no_deviation_though_their_sums_are_rounded():
 def test_explained_variance_is_that_of_all_ranks():
     returns, values = torch.randn(2, 7, NUM_ENVS, generator=torch.Generator().manual_seed(1))
     values = returns + values / 2
-    expected = variances.explained_variance(returns, values)
+    expected = gae.explained_variance(returns, values)
     both = torch.stack([returns, values])
     for found in by_ranks(
         lambda ranks: reductions.explained_variance(ranks, *ranks.my_slice(both, 2))

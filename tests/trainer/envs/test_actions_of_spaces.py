@@ -26,7 +26,7 @@ from operant.trainer.spaces import Box, Discrete, choices_of, starts_of
 
 
 def rows_at_the_ends(spec, num_rows):
-    """What a policy gives: the lowest actions first, and the highest."""
+    """Actions of a policy: the lowest first, then the highest."""
     if isinstance(spec, Box):
         ends = np.array([spec.low, spec.high], np.float32)
     else:

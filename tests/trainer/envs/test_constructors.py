@@ -1,4 +1,4 @@
-"""What making an environment raises is one line, and `--traceback` shows where it was raised."""
+"""Errors of constructors are one line, and `--traceback` shows where they were raised."""
 
 from __future__ import annotations
 

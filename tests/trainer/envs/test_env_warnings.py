@@ -1,4 +1,4 @@
-"""What operant overlooks in an environment is said once, before training."""
+"""Features of an environment that operant ignores cause one warning, before training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from operant.trainer.envs.own_envs import register_own
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.jit.streams import TRAINING
-from operant.trainer.running.process import run_training
+from operant.trainer.running.process import Prepared, run_training
 
 MASKS = "the environment offers action masks that operant does not use: illegal actions will be tr"
 JOINED = "observations are dictionaries (goal, vector): their parts are joined as they are"
@@ -197,7 +197,7 @@ def test_a_run_says_its_settings_first_and_then_what_it_overlooks(capsys, monkey
         ],
     )  # fmt: skip
     run, lock = create_run("joined", {"sources": sources})
-    assert run_training(run, lock, config) == 0
+    assert run_training(Prepared(run, lock, config)) == 0
     settings, *others = open_page(run).events()
     told = (
         "started dqn on Joined-v0: defaults of dqn, 4 settings by you: policy.hidden_sizes, "

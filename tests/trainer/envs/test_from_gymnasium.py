@@ -59,7 +59,7 @@ def make_envs(mode, *limits):
 
 
 def steps(envs, num_steps):
-    """What `num_steps` steps give: a list of transitions, and which were dead [T, N]."""
+    """The transitions of `num_steps` steps, and which were dead [T, N]."""
     out = Transitions.empty(SPEC.obs_size, envs.num_envs)
     envs.reset(out.obs)
     seen, dead = [], []

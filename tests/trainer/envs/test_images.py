@@ -50,7 +50,7 @@ def test_all_else_is_a_vector_of_numbers(space):
 
 
 def own_envs():
-    """As an environment's own vector version steps them."""
+    """Stands in for an environment's own vector version."""
     source = LARGE.source
     spec = HostedSpec("Large", source.obs_size, source.actions, source.obs_type, source.obs_shape)
     envs = gymnasium.vector.SyncVectorEnv(

@@ -26,7 +26,7 @@ GAME, VECTORS = "gymnasium:frame_envs:Game", "gymnasium:frame_envs:Vectors"
 
 
 def after_steps(env, num_steps, action=1):
-    """What the last of these steps gave, after a reset."""
+    """The result of the last of these steps, after a reset."""
     env.reset(seed=1)
     return [env.step(action) for _ in range(num_steps)][-1]
 

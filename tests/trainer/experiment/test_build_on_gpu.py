@@ -6,6 +6,7 @@ import pytest
 import torch
 from learning import iterate
 
+from operant.shared.rows.curves import Curves
 from operant.trainer.experiment.checkpoints import list_checkpoints
 from operant.trainer.machine.staged_values import HostEvent, StagedValues
 from operant.trainer.machine.stopwatch import Stopwatch
@@ -13,7 +14,7 @@ from operant.trainer.running import loop
 
 
 def iterations_with(reader, name):
-    history = reader.history()
+    history = Curves(None, reader).history()
     mean = history.series(name).mean
     return history.iteration[mean == mean].tolist()
 

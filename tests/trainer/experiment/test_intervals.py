@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from operant.shared import ConfigError
-from operant.trainer.experiment.intervals import Intervals
+from operant.trainer.experiment.intervals import Intervals, num_pauses_left
 from operant.trainer.machine.stopwatch import Stopwatch
 
 
@@ -18,11 +18,12 @@ class Clockwork:
         self.config, self.seconds = config, 0.0
         ranks = SimpleNamespace(size=num_ranks)
         self.work = SimpleNamespace(
-            iteration=0, num_started=0, env_steps=0, ranks=ranks,
+            config=config, iteration=0, num_started=0, env_steps=0, ranks=ranks,
             rollout_size=config.rollout_size, num_iterations=config.num_iterations,
             is_complete_after=lambda iteration: iteration >= config.num_iterations,
         )  # fmt: skip
-        self.intervals = Intervals(config, self.work, now=lambda: self.seconds)
+        self.watch = Stopwatch(now=lambda: self.seconds)
+        self.intervals = Intervals(self.work, self.watch, now=lambda: self.seconds)
 
     def due(self, lost=0):
         """What is due after the next iteration; `lost` of its env steps did not count."""
@@ -37,9 +38,10 @@ def numbers_with(what, clockwork, count):
     return [number for number in range(1, count + 1) if getattr(clockwork.due(), what)]
 
 
-def test_iterations_are_due_at_every_multiple_and_evaluations_at_the_end(small_config):
+def test_iterations_are_due_at_every_multiple_and_one_of_six_is_the_last(small_config):
     options = ("evaluation.every_iterations=4", "checkpoint.every_iterations=2")
-    assert numbers_with("evaluation", Clockwork(small_config(*options)), 6) == [4, 6]
+    assert numbers_with("evaluation", Clockwork(small_config(*options)), 6) == [4]
+    assert numbers_with("is_last", Clockwork(small_config(*options)), 6) == [6]
     assert numbers_with("checkpoint", Clockwork(small_config(*options)), 6) == [2, 4, 6]
 
 
@@ -71,8 +73,9 @@ def test_dead_env_steps_make_nothing_due_twice(small_config):
 
 def test_a_request_comes_first(small_config):
     config = small_config("checkpoint.every_iterations=0")
-    work = Clockwork(config).work
-    assert Intervals(config, work, take_request=lambda _: True).of_next_iteration().checkpoint
+    clockwork = Clockwork(config)
+    intervals = Intervals(clockwork.work, clockwork.watch, take_request=lambda _: True)
+    assert intervals.of_next_iteration().checkpoint
 
 
 @pytest.mark.parametrize("every", [1, 2, 4, 100, 0])
@@ -84,11 +87,11 @@ def test_as_many_evaluations_and_checkpoints_come_as_are_due(small_config, every
     clockwork = Clockwork(config)
     for _ in range(iteration):
         clockwork.due()
-    found = Intervals(config, clockwork.work).num_pauses_left()
+    found = num_pauses_left(clockwork.work)
     left = [clockwork.due() for _ in range(iteration, 6)]
     saved_at_the_end = bool(left) and not left[-1].checkpoint
     assert found == {
-        "evaluate": sum(due.evaluation for due in left),
+        "evaluate": sum(due.evaluation or due.is_last for due in left),
         "checkpoint": sum(due.checkpoint for due in left) + saved_at_the_end,
     }
 
@@ -101,14 +104,12 @@ def test_an_interval_has_one_unit(small_config):
 
 def test_without_an_interval_evaluations_take_a_tenth_of_the_time(small_config):
     clockwork = Clockwork(small_config("total_env_steps=1000000"))
-    watch = Stopwatch(now=lambda: clockwork.seconds)
-    clockwork.intervals.stopwatch = watch
     found = []
     while clockwork.seconds < 2000:
         clockwork.seconds += 10
         if clockwork.due().evaluation:
             found.append(clockwork.seconds)
-            with watch.phase("evaluate"):
+            with clockwork.watch.phase("evaluate"):
                 clockwork.seconds += 30
     # The first after a minute; then one more of 30 s fits from 600, 900, 1,200, ... s on.
     assert found == [60, 600, 900, 1200, 1500, 1800]

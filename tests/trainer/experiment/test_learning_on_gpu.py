@@ -6,7 +6,7 @@ import pytest
 import torch
 from learning import iterate, num_steps_by_target_kl
 
-from operant.trainer.algorithms.ppo_loss import LOSS_METRICS
+from operant.trainer.algorithms.ppo import LOSS_METRICS
 from operant.trainer.experiment.untrained import part_seed
 from operant.trainer.memory.orders_on_gpu import CountedOrders
 

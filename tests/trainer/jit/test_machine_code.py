@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from operant.shared.runs import small_file
 from operant.trainer.jit import machine_code
 from operant.trainer.jit.compiling import specialised
 
@@ -110,7 +111,7 @@ def test_machine_code_that_others_could_have_written_is_not_loaded(make_loop, ca
 
 def test_a_full_disk_is_no_reason_not_to_compile(make_loop, cache, monkeypatch):
     full = lambda path: os.open("/dev/full", os.O_WRONLY)  # noqa: E731
-    monkeypatch.setattr(machine_code, "create_anew", full)
+    monkeypatch.setattr(small_file, "create_anew", full)
     assert make_loop()(FLOATS) == 6.0
     assert not [path for path in cache.rglob("*") if path.is_file()]
 

@@ -8,7 +8,7 @@ from learning import collected, iterate, learn
 
 from operant.trainer.collecting.collector import Collector
 from operant.trainer.envs.vector import VectorEnv
-from operant.trainer.policies.generators import set_generator
+from operant.trainer.policies.draws import set_generator
 
 
 @pytest.fixture(params=["compiled", "pytorch"])

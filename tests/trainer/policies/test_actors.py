@@ -10,7 +10,7 @@ from torch.distributions import Normal
 
 from operant.shared.errors import ConfigError
 from operant.trainer.envs.hosts import load_spec
-from operant.trainer.policies.actors import DeterministicActor, SquashedGaussianActor
+from operant.trainer.policies.actor import DeterministicActor, SquashedGaussianActor
 from operant.trainer.policies.distributions.squashing import (
     ARCTAN,
     SQUASHES,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.policies.critics import Critics
-from operant.trainer.policies.dense import ACTIVATIONS, DenseNetwork
+from operant.trainer.policies.dense import ACTIVATIONS, Critics, DenseNetwork
 
 
 def seeded(seed):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from operant.trainer.envs.hosts import load_spec
-from operant.trainer.policies.actors import GaussianNoise, StateDependentActor
+from operant.trainer.policies.actor import GaussianNoise, StateDependentActor
 from operant.trainer.settings.policy import PolicyConfig
 
 CONFIG = PolicyConfig(hidden_sizes=(8, 6), activation="relu")

@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from operant.trainer.policies import matrix_products as products
+from operant.trainer.policies import mlp as products
 
 needs_onednn = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="PyTorch was built without oneDNN"
@@ -86,7 +86,7 @@ def test_no_number_of_threads_changes_a_bit(rows, sizes):
 def test_no_number_of_threads_changes_a_bit_of_products_by_pytorch():
     code = """
 import torch
-from operant.trainer.policies import matrix_products as products
+from operant.trainer.policies import mlp as products
 for inner in (257, 1024, 3136):
     for rows, columns in ((1, 512), (4, 1024), (16, 128), (64, 128)):
         a, b = torch.randn(inner, rows).mT, torch.randn(columns, inner).mT

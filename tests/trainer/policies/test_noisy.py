@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from operant.trainer.envs.hosts import load_spec
-from operant.trainer.policies.heads import CategoricalHead, QuantileHead
 from operant.trainer.policies.noisy import NoisyLinear, shaped
 from operant.trainer.policies.q_network import QPolicy
-from operant.trainer.policies.value_network import make_value_network
+from operant.trainer.policies.value_network import CategoricalHead, QuantileHead, make_value_network
 from operant.trainer.settings.policy import PolicyConfig
 
 CONFIG = PolicyConfig(hidden_sizes=(8, 6), activation="relu")

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.trainer.distributed.process_group import LOCAL
-from operant.trainer.jit.normalizing import discount
 from operant.trainer.policies.normalizers import (
     CLIP,
     ObsNormalizer,
@@ -16,6 +15,7 @@ from operant.trainer.policies.normalizers import (
     RewardNormalizer,
     Rewards,
     RunningMoments,
+    discount,
     discount_tensors,
 )
 

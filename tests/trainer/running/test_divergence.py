@@ -19,9 +19,8 @@ from operant.trainer.envs.workers import gymnasium_batch
 from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.checkpoints import list_checkpoints, load_checkpoint
 from operant.trainer.machine.threads import Threads
-from operant.trainer.running.divergence import DivergedError, check_weights
+from operant.trainer.running.health import DivergedError, NothingLearnedError, check_weights
 from operant.trainer.running.loop import train
-from operant.trainer.running.skipped_updates import NothingLearnedError
 
 
 class Bad(gymnasium.Env):

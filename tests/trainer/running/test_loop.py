@@ -10,10 +10,12 @@ from types import SimpleNamespace
 import gymnasium
 import numpy as np
 import pytest
-from learning import check_that_a_stopped_run_goes_on, differing
+from learning import StopWhen, check_that_a_stopped_run_goes_on, differing
 from waiting import PATIENCE_S
 
 from operant.shared.errors import CheckpointError
+from operant.shared.page.requests import SIGNALS
+from operant.shared.rows.curves import Curves
 from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.checkpoints import (
     checkpoint_path,
@@ -22,13 +24,14 @@ from operant.trainer.experiment.checkpoints import (
     load_checkpoint,
 )
 from operant.trainer.running.loop import train
+from operant.trainer.running.signals import Requests
 
 
 def test_every_iteration_is_published_with_its_numbers(small_config, page, tmp_path):
     writer, reader = page
     assert train(small_config(), writer, tmp_path / "checkpoints") is True
 
-    history = reader.history()
+    history = Curves(None, reader).history()
     iterations = history.iteration[~_is_nan(history, "loss/policy")]
     assert iterations.tolist() == [1, 2, 3, 4, 5, 6]
     snapshot = reader.read()
@@ -74,7 +77,7 @@ def test_a_run_that_is_stopped_between_two_updates_goes_on_to_the_same_bits(page
             config,
             writer,
             folder,
-            should_stop=lambda: next(asked) >= stop_after,  # noqa: B023
+            requests=StopWhen(lambda: next(asked) >= stop_after),  # noqa: B023
         )
         checkpoint = latest_checkpoint(folder)
         num_done, num_due, _ = checkpoint.state["learner"]["under_way"]
@@ -111,7 +114,7 @@ def test_collecting_from_a_library_stops_between_two_steps(
         "env=gymnasium:operant/Slow-v0", "num_envs=1", "rollout_steps=64", "total_env_steps=640",
         "ppo.num_minibatches=1", "evaluation.num_episodes=0",
     )  # fmt: skip
-    assert not train(config, writer, tmp_path, should_stop=lambda: Slow.num_steps >= 70)
+    assert not train(config, writer, tmp_path, requests=StopWhen(lambda: Slow.num_steps >= 70))
     assert Slow.num_steps == 70
     checkpoint = latest_checkpoint(tmp_path)
     assert checkpoint.iteration == 1
@@ -130,14 +133,14 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_training(small_config,
 
 def test_a_checkpoint_that_is_asked_for_is_saved_after_the_iteration(small_config, page, tmp_path):
     writer, _ = page
-    requests = [False, True, False, False, False, False]
+    requests = Requests()
+
+    def report(values, iteration, env_steps):
+        if iteration == 1:
+            requests.on_request_signal(SIGNALS["checkpoint"], None)
+
     config = small_config("checkpoint.every_iterations=0", "checkpoint.keep=9")
-    train(
-        config,
-        writer,
-        tmp_path,
-        take_request=lambda request: request == "checkpoint" and requests.pop(0),
-    )
+    train(config, writer, tmp_path, requests=requests, report=report)
     assert [int(path.stem[-9:]) for path in list_checkpoints(tmp_path)] == [2, 6]
 
 
@@ -194,7 +197,8 @@ def test_training_goes_on_while_a_checkpoint_is_written(small_config, page, tmp_
 
     saved = load_checkpoint(checkpoint_path(tmp_path, 3))
     asked = itertools.count()
-    train(small_config(), writer, tmp_path / "stopped", should_stop=lambda: next(asked) >= 3)
+    stop = StopWhen(lambda: next(asked) >= 3)
+    train(small_config(), writer, tmp_path / "stopped", requests=stop)
     stopped = latest_checkpoint(tmp_path / "stopped")
     assert stopped.iteration == 3
     assert differing(stopped.state, saved.state) == []
@@ -238,7 +242,7 @@ def test_a_request_to_stop_does_not_wait_for_the_episodes_of_an_evaluation(
     config = small_config("evaluation.every_iterations=2", "evaluation.num_episodes=4")
     asked = itertools.count()
     # Asked before iterations 1 and 2, then in the first three steps of the evaluation.
-    assert not train(config, writer, tmp_path, should_stop=lambda: next(asked) >= 5)
+    assert not train(config, writer, tmp_path, requests=StopWhen(lambda: next(asked) >= 5))
     assert latest_checkpoint(tmp_path).iteration == 2
     texts = [event.text for event in reader.events()]
     assert texts[-2:] == [

@@ -10,7 +10,7 @@ from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.status import open_page, read_status
 from operant.trainer.config.from_values import make_config
 from operant.trainer.running import loop
-from operant.trainer.running.process import run_training
+from operant.trainer.running.process import Prepared, run_training
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def failed(monkeypatch, small_config, capsys):
 
         monkeypatch.setattr(loop, "train", train)
         run, lock = create_run("test", {})
-        assert run_training(run, lock, small_config("num_envs=8192")) == exit_code
+        assert run_training(Prepared(run, lock, small_config("num_envs=8192"))) == exit_code
         events = [event.text for event in open_page(run).events()]
         return read_status(run), events, capsys.readouterr().err
 
@@ -65,7 +65,7 @@ def test_a_run_shorter_than_its_warm_up_says_that_it_learns_nothing(
         [f"total_env_steps={total_env_steps}"],
     )
     run, lock = create_run("test", {})
-    assert run_training(run, lock, config) == 0
+    assert run_training(Prepared(run, lock, config)) == 0
     told = [(event.level, event.text) for event in open_page(run).events()]
     text = (
         "this run learns nothing: it ends after 900 env steps, and the first update comes after "

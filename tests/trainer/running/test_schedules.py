@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from operant.trainer.config.from_values import make_config
-from operant.trainer.running.loop import moved_schedules, scheduled_values
+from operant.trainer.experiment.restoring import moved_schedules, scheduled_values
 
 
 def config_of(algorithm="ppo", total=1000, schedule=None, **settings):

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from operant.trainer.running.skipped_updates import NothingLearnedError, SkippedUpdates
+from operant.trainer.running.health import NothingLearnedError, SkippedUpdates
 
 
 def warnings_of(skipped: SkippedUpdates, rows: list[dict[str, float]], first: int = 1):

@@ -6,7 +6,9 @@ import math
 
 import pytest
 
-from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S, EndlessEpisodes, Telemetry
+from operant.trainer.experiment.intervals import NOTHING
+from operant.trainer.running.health import ENDLESS_AT_END, EndlessEpisodes
+from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S, Telemetry
 
 
 class Clock:
@@ -21,6 +23,7 @@ class Work:
     env_steps = 0
     env_steps_so_far = 0
     unplanned_env_steps = 0
+    planned_env_steps = 1000
     work_done: object = 0
 
 
@@ -43,7 +46,14 @@ class Page:
 @pytest.fixture
 def parts():
     page, work, clock = Page(), Work(), Clock()
-    return page, work, clock, Telemetry(page, 1000, work, clock)
+    return page, work, clock, Telemetry(page, work, clock)
+
+
+def publish(telemetry, values=()):
+    """Publish the row of an iteration with these metrics."""
+    row = dict(values)
+    telemetry.after(row, NOTHING)
+    telemetry.publish(row)
 
 
 def finish_iteration(parts, seconds, env_steps, values=None):
@@ -53,7 +63,7 @@ def finish_iteration(parts, seconds, env_steps, values=None):
     work.iteration += 1
     work.env_steps += env_steps
     work.env_steps_so_far = work.env_steps
-    telemetry.iteration(values or {})
+    publish(telemetry, values or {})
     return page.rows[-1][0]
 
 
@@ -106,7 +116,7 @@ def test_phases_and_other_add_up_to_the_wall_time_between_two_publishes(parts):
             clock.now += 0.25
         with telemetry.stopwatch.phase("evaluate"):
             clock.now += 4.0
-        telemetry.iteration({})
+        publish(telemetry)
     for values, _, _ in page.rows:
         assert values["time/other_s"] == 0.125
         assert sum(values[name] for name in values if name.startswith("time/")) == 5.875
@@ -117,7 +127,7 @@ def test_phases_that_were_timed_elsewhere_still_add_up(parts):
     with telemetry.stopwatch.phase("checkpoint"):
         clock.now += 1.0
     clock.now += 2.0  # for the host, all that the GPU does is other
-    telemetry.iteration({"time/collect_s": 1.25, "time/learn_s": 0.5})
+    publish(telemetry, {"time/collect_s": 1.25, "time/learn_s": 0.5})
     times = {name: value for name, value in page.rows[0][0].items() if name.startswith("time/")}
     assert times["time/other_s"] == 0.25
     assert sum(times.values()) == 3.0
@@ -151,7 +161,7 @@ def test_the_speed_is_that_of_training_evaluations_and_checkpoints_left_out(part
         with telemetry.stopwatch.phase("checkpoint"):
             clock.now += 3.0 if iteration % 25 == 0 else 0.0
         work.iteration, work.env_steps = iteration, 50 * iteration
-        telemetry.iteration({})
+        publish(telemetry)
     speeds = [values["speed/env_steps_per_s"] for values, _, _ in page.rows]
     assert speeds == pytest.approx([100.0] * 100)
     assert page.rows[-1][0]["speed/average_env_steps_per_s"] == pytest.approx(100)
@@ -160,10 +170,11 @@ def test_the_speed_is_that_of_training_evaluations_and_checkpoints_left_out(part
 def test_the_average_of_a_resumed_run_is_that_of_both_its_parts():
     page, work, clock = Page(), Work(), Clock()
     work.iteration, work.env_steps = 10, 1000  # at 50 a second: 20 s
-    telemetry = Telemetry(page, 3000, work, clock, average_before=50.0)
+    work.planned_env_steps = 3000
+    telemetry = Telemetry(page, work, clock, average_before=50.0)
     clock.now += 5.0
     work.iteration, work.env_steps = 11, 2000
-    telemetry.iteration({})
+    publish(telemetry)
     assert page.rows[0][0]["speed/env_steps_per_s"] == 200.0
     assert page.rows[0][0]["speed/average_env_steps_per_s"] == 80.0  # 2000 in 25 s
 
@@ -175,11 +186,11 @@ def test_the_average_of_a_resumed_run_is_that_of_both_its_parts():
 def test_the_first_loss_that_is_no_number_is_told_once_with_its_iteration(parts, name, value):
     page, work, _, telemetry = parts
     work.iteration = 6
-    telemetry.iteration({"loss/policy": 0.5, "episode/return": math.nan})
+    publish(telemetry, {"loss/policy": 0.5, "episode/return": math.nan})
     work.iteration = 7
-    telemetry.iteration({name: value})
+    publish(telemetry, {name: value})
     work.iteration = 8
-    telemetry.iteration({name: value, "loss/value": math.nan})
+    publish(telemetry, {name: value, "loss/value": math.nan})
     assert page.events == [("error", f"{name} is {value} in iteration 7")]
 
 
@@ -190,10 +201,10 @@ def test_progress_ends_at_one_with_env_steps_before_the_first_rollout(parts, unp
     work.unplanned_env_steps = unplanned
     work.iteration = 10
     work.env_steps = work.env_steps_so_far = 1000 + unplanned
-    telemetry.iteration({})
+    publish(telemetry)
     assert page.rows[0][0]["progress/fraction"] == 1.0
     work.env_steps = work.env_steps_so_far = 500 + unplanned
-    telemetry.iteration({})
+    publish(telemetry)
     assert page.rows[1][0]["progress/fraction"] == 0.5
 
 
@@ -201,7 +212,7 @@ def test_progress_ends_at_one_with_env_steps_before_the_first_rollout(parts, unp
 def test_speeds_leave_out_an_iteration_that_compiled(average_before):
     page, work, clock = Page(), Work(), Clock()
     work.env_steps = 500
-    telemetry = Telemetry(page, 1000, work, clock, average_before=average_before)
+    telemetry = Telemetry(page, work, clock, average_before=average_before)
     telemetry.is_to_compile = True
     parts = page, work, clock, telemetry
     finish_iteration(parts, 100.0, 100)
@@ -211,26 +222,19 @@ def test_speeds_leave_out_an_iteration_that_compiled(average_before):
     assert finish_iteration(parts, 10.0, 100)["progress/eta_s"] == pytest.approx(20.0)
 
 
-def test_episodes_that_never_end_are_said_once(parts):
-    page, _, _, telemetry = parts
-    telemetry.endless_episodes = EndlessEpisodes(num_rows=2)
-    finish_iteration(parts, 1.0, 9_999, {"episode/count": 0.0})
-    assert page.events == []
-    finish_iteration(parts, 1.0, 1, {"episode/count": 0.0})
-    finish_iteration(parts, 1.0, 1_000, {"episode/count": 0.0})
-    telemetry.end()
-    ((level, text),) = page.events
-    assert level == "warning"
-    assert text.startswith("no episode has ended after 10,000 env steps: there are no returns")
+def test_episodes_that_never_end_are_said_once():
+    endless = EndlessEpisodes(num_rows=2)
+    steps = (9_999, 10_000, 11_000)
+    texts = [endless.warning({"episode/count": 0.0}, env_steps) for env_steps in steps]
+    assert (texts[0], texts[2]) == ("", "")
+    assert texts[1].startswith("no episode has ended after 10,000 env steps: there are no returns")
+    assert endless.warning({}, 12_000, ENDLESS_AT_END) == ""
 
 
 @pytest.mark.parametrize(
-    ("count", "env_steps", "num_said"), [(0, 2000, 1), (0, 1999, 0), (1, 2000, 0)]
+    ("count", "env_steps", "is_said"), [(0, 2000, True), (0, 1999, False), (1, 2000, False)]
 )
-def test_at_the_end_fewer_env_steps_are_enough_to_say_it(parts, count, env_steps, num_said):
-    page, _, _, telemetry = parts
-    telemetry.endless_episodes = EndlessEpisodes(num_rows=2)
-    finish_iteration(parts, 1.0, 500, {"episode/count": float(count)})
-    finish_iteration(parts, 1.0, env_steps - 500, {"episode/count": 0.0})
-    telemetry.end()
-    assert len(page.events) == num_said
+def test_at_the_end_fewer_env_steps_are_enough_to_say_it(count, env_steps, is_said):
+    endless = EndlessEpisodes(num_rows=2)
+    assert endless.warning({"episode/count": float(count)}, 500) == ""
+    assert bool(endless.warning({}, env_steps, ENDLESS_AT_END)) == is_said

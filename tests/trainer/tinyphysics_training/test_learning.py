@@ -147,7 +147,7 @@ def test_cloning_narrows_the_policy_around_what_it_is_shown(
     generator = torch.Generator().manual_seed(1)
     shown = demonstrations(engine, routes, config, generator)
     steps = 80 if source == "logged" else 480
-    assert len(shown) == 2 * 3 * steps
+    assert len(shown.obs) == 2 * 3 * steps
     policy = make_policy(small_config())
     before = mean_log_prob(policy, shown)
     clone(policy, shown, config, generator, lambda: None)

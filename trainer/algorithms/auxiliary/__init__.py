@@ -8,8 +8,7 @@ from typing import Unpack
 from ...distributed.process_group import LOCAL
 from ...policies.actor_critic import ActorCritic
 from ...policies.recurrent_actor_critic import RecurrentActorCritic
-from ..algorithm import Options
-from ..settings import LearnerSettings
+from ..algorithm import LearnerSettings, Options
 from .auxiliary_loss import AuxiliaryLoss
 from .contrastive import Contrastive
 from .kickstart import Kickstart, Teacher

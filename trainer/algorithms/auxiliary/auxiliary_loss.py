@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from torch import Tensor
 
 from ...machine.values import Scalar, State
 from ...memory.rollout import Rollout
+from ...policies.policy import Policy
 from ..minibatches import Evaluation, Minibatch
 
 
@@ -33,12 +34,7 @@ class AuxiliaryLoss(ABC):
         """The minibatch with the random draws of this loss."""
         return minibatch
 
-    def in_pieces(
-        self,
-        minibatch: Minibatch,
-        pieces: Sequence[slice],
-        features_of: Callable[[Minibatch], Tensor],
-    ) -> Minibatch:
+    def in_pieces(self, minibatch: Minibatch, pieces: Sequence[slice], policy: Policy) -> Minibatch:
         """The minibatch with what each piece needs from the others; `pieces` are their index
         ranges.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,8 +18,7 @@ from torch.nn.functional import one_hot
 from ...config.sections.contrastive import ContrastiveConfig
 from ...machine.values import State
 from ...policies.draws import FOR_POSITIVES, make_draws, side_seed
-from ..minibatches import Evaluation, Minibatch
-from ..rows import Rows
+from ..minibatches import Evaluation, Minibatch, Rows
 from .auxiliary_loss import AuxiliaryLoss
 
 
@@ -90,17 +89,12 @@ class Contrastive(AuxiliaryLoss):
         return linear + ((contrast.losses * contrast.shares).sum() - linear).detach()
 
     @torch.no_grad()
-    def in_pieces(
-        self,
-        minibatch: Minibatch,
-        pieces: Sequence[slice],
-        features_of: Callable[[Minibatch], Tensor],
-    ) -> Minibatch:
+    def in_pieces(self, minibatch: Minibatch, pieces: Sequence[slice], policy: Any) -> Minibatch:
         """Negatives are all other rows of the minibatch, in any piece. One more forward pass over
         the minibatch gives each piece the losses among all rows, and their derivatives.
         """
         assert isinstance(minibatch, Rows)
-        features = torch.cat([features_of(minibatch.at(index)) for index in pieces], 1)
+        features = torch.cat([minibatch.at(index).features(policy) for index in pieces], 1)
         contrast = Contrast.of(minibatch)
         embeddings = self._embed(features.detach()).detach().requires_grad_()
         with torch.enable_grad():

@@ -14,7 +14,7 @@ from ...jit.normalizing import normalize_chosen
 from ...policies.compiled.heads.bindings import head_backward, log_prob_and_entropy
 from ...policies.compiled.log_stds import add_log_std_gradients, append_log_stds
 from ...policies.compiled.networks import CHUNK, backward, forward
-from ..ppo_loss import LossSums
+from ..ppo import LossSums
 
 Array = NDArray[Any]
 

@@ -17,18 +17,17 @@ from numpy import float32
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...jit.compiling import specialised
+from ...jit.compiling import compiled, specialised
 from ...machine.threads import Threads, num_shards
 from ...memory.rollout import Rollout
 from ...memory.samplers import next_minibatches
 from ...policies.actor_critic import ActorCritic
 from ...policies.compiled.heads import Head, head_of
 from ...policies.compiled.policy_arrays import policy_arrays
-from ...returns.variances import explained_variance
+from ...returns.gae import explained_variance
+from ..algorithm import Metrics
 from ..on_policy import origin_of
-from ..ppo import PPO, Coefficients, Means
-from ..ppo_loss import LOSS_METRICS
-from .advantages import center_and_scale, gae_loop, normalize_all
+from ..ppo import LOSS_METRICS, PPO, Coefficients
 from .gradients import KL, NUM_SUMS, Samples, Terms
 from .minibatches import (
     SHARD_SAMPLES,
@@ -38,6 +37,55 @@ from .minibatches import (
     minibatch_gradient,
     take_step,
 )
+
+
+def gae_template(
+    rewards, values, next_values, terminated, truncated, gamma, gae_lambda, advantages, returns
+):
+    """As `returns.gae`, into `advantages` and `returns`: all [T, N] float32, endings bool."""
+    steps, num_envs = rewards.shape
+    following = np.zeros(num_envs, np.float32)
+    for t in range(steps - 1, -1, -1):
+        for n in range(num_envs):
+            bootstrap = float32(0.0) if terminated[t, n] else gamma * next_values[t, n]
+            delta = rewards[t, n] + bootstrap - values[t, n]
+            done = terminated[t, n] or truncated[t, n]
+            decay = float32(0.0) if done else gamma * gae_lambda
+            following[n] = delta + decay * following[n]
+            advantages[t, n] = following[n]
+            returns[t, n] = following[n] + values[t, n]
+
+
+gae_loop = specialised(gae_template, "any")
+
+
+@compiled
+def center_and_scale(advantages, index):
+    """Mean, and one over the standard deviation, of advantages[index], both float64; 0 and 1 for a
+    single one. `advantages` are float32, `index` is [B] int64.
+    """
+    size = len(index)
+    if size < 2:
+        return 0.0, 1.0
+    total = 0.0
+    for i in index:
+        total += advantages[i]
+    mean = total / size
+    squares = 0.0
+    for i in index:
+        squares += (advantages[i] - mean) ** 2
+    return mean, 1.0 / (math.sqrt(squares / (size - 1)) + 1e-8)
+
+
+def normalize_template(advantages):
+    """Give `advantages` [B] float32 mean 0 and deviation 1, in place."""
+    center, scale = center_and_scale(advantages, np.arange(len(advantages)))
+    for i in range(len(advantages)):
+        advantages[i] = (advantages[i] - center) * scale
+
+
+normalize_all = specialised(normalize_template, "any")
+
 
 Array = NDArray[Any]
 
@@ -90,7 +138,7 @@ class CompiledUpdate:
         by_rollout = self.section.normalize_advantages == "rollout"
         return (*((normalize_all,) if by_rollout else ()), self._learn_compiled)
 
-    def update(self, rollout: Rollout, rewards: Tensor, coefficients: Coefficients) -> Means:
+    def update(self, rollout: Rollout, rewards: Tensor, coefficients: Coefficients) -> Metrics:
         size, explained = self.make_steps(
             rollout, self._samples(rollout, rewards), self._terms(coefficients)
         )
@@ -101,8 +149,11 @@ class CompiledUpdate:
         self.ppo.finite_updates.skip(num_skipped, partial(origin_of, rollout))
         results.num_steps[0] = 0
         mean_losses = torch.from_numpy(results.sums[:num_steps]).mean(0) / size
-        losses = dict(zip(LOSS_METRICS, mean_losses, strict=True))
-        return Means(losses, results.norms[:num_steps].mean(), explained)
+        return {
+            **dict(zip(LOSS_METRICS, mean_losses, strict=True)),
+            "value/explained_variance": explained,
+            "optimizer/grad_norm": results.norms[:num_steps].mean(),
+        }
 
     def make_steps(self, rollout: Rollout, samples: Samples, terms: Terms) -> tuple[int, Tensor]:
         """Move the policy, and fill in `results`. Returns of how many samples a minibatch is, and

@@ -18,7 +18,7 @@ from ...machine.threads import Threads
 from ...memory.rollout import Rollout
 from ...policies.compiled.heads import Head, head_of
 from ...policies.compiled.policy_arrays import policy_arrays
-from ...returns.variances import EPSILON, explained
+from ...returns.gae import EPSILON, explained
 from ..ppo import PPO
 from .gradients import KL, NUM_SUMS, Samples, Terms
 from .learning import CompiledUpdate

@@ -1,6 +1,8 @@
-"""The settings of each algorithm. No torch here: the command line reads them at once."""
+"""The table of algorithms. No torch here: the command line reads their settings at once."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from ...settings.section import AlgorithmSection
 from .actor_critic import ACIQNConfig, CrossQConfig, DDPGConfig, SACConfig, TD3Config, TQCConfig
@@ -8,18 +10,28 @@ from .dqn import C51Config, DQNConfig, IQNConfig, QRDQNConfig, RainbowConfig
 from .ppo import PPOConfig
 from .pqn import PQNConfig
 
-ALGORITHM_SECTIONS: dict[str, type[AlgorithmSection]] = {
-    "ppo": PPOConfig,
-    "pqn": PQNConfig,
-    "dqn": DQNConfig,
-    "c51": C51Config,
-    "qr_dqn": QRDQNConfig,
-    "iqn": IQNConfig,
-    "rainbow": RainbowConfig,
-    "ddpg": DDPGConfig,
-    "td3": TD3Config,
-    "sac": SACConfig,
-    "tqc": TQCConfig,
-    "crossq": CrossQConfig,
-    "ac_iqn": ACIQNConfig,
+
+class AlgorithmEntry(NamedTuple):
+    """The name of the class, in the module of `trainer/algorithms/` that has the algorithm's name,
+    and the model of its settings, the table of that name in a configuration.
+    """
+
+    class_name: str
+    section: type[AlgorithmSection]
+
+
+ALGORITHMS = {
+    "ppo": AlgorithmEntry("PPO", PPOConfig),
+    "pqn": AlgorithmEntry("PQN", PQNConfig),
+    "dqn": AlgorithmEntry("DQN", DQNConfig),
+    "c51": AlgorithmEntry("C51", C51Config),
+    "qr_dqn": AlgorithmEntry("QRDQN", QRDQNConfig),
+    "iqn": AlgorithmEntry("IQN", IQNConfig),
+    "rainbow": AlgorithmEntry("Rainbow", RainbowConfig),
+    "ddpg": AlgorithmEntry("DDPG", DDPGConfig),
+    "td3": AlgorithmEntry("TD3", TD3Config),
+    "sac": AlgorithmEntry("SAC", SACConfig),
+    "tqc": AlgorithmEntry("TQC", TQCConfig),
+    "crossq": AlgorithmEntry("CrossQ", CrossQConfig),
+    "ac_iqn": AlgorithmEntry("ACIQN", ACIQNConfig),
 }

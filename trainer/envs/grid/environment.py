@@ -34,7 +34,7 @@ FIRST_PRIORITIES = 2**24  # blocks of draws before are the map's
 
 
 def reset(state, env, random):
-    """Begin an episode: nobody holds anything."""
+    """Begin an episode: no agent holds anything."""
     state[TICK, env] = ZERO
     for agent in range(num_agents):
         for field in (ORE, BATTERIES, HEARTS, LAST_ACTION, WANTED, WORTH):
@@ -43,7 +43,7 @@ def reset(state, env, random):
 
 
 def step(state, env, random, actions, reward, terminated, valid):
-    """One tick. All see the world as it was before; of those who want one cell the first goes."""
+    """One tick. Agents act on the world as it was before; if several want a cell, one gets it."""
     state[TICK, env] += ONE
     for agent in range(num_agents):
         want(state, env, agent, actions[env * num_agents + agent])
@@ -69,7 +69,7 @@ def step_alone(state, env, action):
 
 
 def want(state, env, agent, action):
-    """Which cell an agent wants: a free one to move to, or a station that it can use now."""
+    """Write the cell that an agent wants: a free one to move to, or a station that it can use."""
     row = agent_row(agent)
     place = int32(state[row + CELL, env]) + steps_of_actions[action]
     cell = int32(state[first_cell + place, env])
@@ -85,8 +85,8 @@ def want(state, env, agent, action):
 
 
 def goes_first(state, env, agent, random):
-    """Whether nobody else who wants an agent's cell comes before it in this tick. A station without
-    a cooldown is for all.
+    """Whether an agent comes first among those that want the same cell in this tick. A station
+    without a cooldown serves all of them.
     """
     wanted = state[agent_row(agent) + WANTED, env]
     is_shared = state[COOLDOWN, env] == ZERO
@@ -102,7 +102,7 @@ def goes_first(state, env, agent, random):
 
 
 def priority(state, env, agent, random):
-    """A number drawn for an agent in this tick: the least goes first."""
+    """A number drawn for an agent in this tick: the smallest goes first."""
     block = FIRST_PRIORITIES + int32(state[TICK, env]) * ((num_agents + 3) // 4) + agent // 4
     words = four_words(random, block)
     which = agent % 4
@@ -117,8 +117,8 @@ def priority(state, env, agent, random):
 
 
 def act(state, env, agent):
-    """Move to the cell that an agent wants, or use what is there. That it is taken is seen once all
-    have acted: until then it is as it was before.
+    """Move to the cell that an agent wants, or use its station. `settled` marks the cell as taken
+    once all have acted.
     """
     row = agent_row(agent)
     cell = int32(state[row + WANTED, env])
@@ -130,7 +130,7 @@ def act(state, env, agent):
 
 
 def settled(state, env, agent):
-    """An agent is where it is now; returns its reward."""
+    """Mark an agent's cell as taken; returns its reward."""
     row = agent_row(agent)
     state[first_cell + int32(state[row + CELL, env]), env] = float32(AGENT + (agent << ABOVE))
     before = state[row + WORTH, env]
@@ -139,7 +139,7 @@ def settled(state, env, agent):
 
 
 def use(state, env, row, cell):
-    """Pay a station and take what it gives; what does not fit is lost."""
+    """Pay a station and take what it gives; goods above a limit are lost."""
     kind = int32(state[first_cell + cell, env]) % KINDS
     if kind == MINE:
         state[row + ORE, env] = min(state[row + ORE, env] + ONE, state[ORE_LIMIT, env])
@@ -155,7 +155,7 @@ def use(state, env, row, cell):
 
 
 def worth(state, env, row):
-    """What an agent holds in rewards: hearts, and ore and batteries each up to a cap."""
+    """The reward of an agent's holdings: hearts, ore up to a cap, and batteries up to a cap."""
     ore = state[row + ORE, env] * state[ORE_REWARD, env]
     batteries = state[row + BATTERIES, env] * state[BATTERY_REWARD, env]
     return (

@@ -1,7 +1,7 @@
-"""What there is in a grid world, and the numbers by which observations name it.
+"""The kinds of cells of a grid world, and the numbers of features and tags in observations.
 
-They are those of MettaGrid 0.26 for such a world: features in the order in which it lists them,
-tags in alphabetical order.
+The numbers are those of MettaGrid 0.26 for such a world: features in the order in which it lists
+them, tags in alphabetical order.
 """
 
 from __future__ import annotations

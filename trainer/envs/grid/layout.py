@@ -1,15 +1,15 @@
-"""What the rows of `state` are: numbers of the world, a block for each agent, then cells.
+"""The rows of `state`: numbers of the world, a block for each agent, then the cells.
 
-A cell is a whole number: its kind, and above that 8 times what there is to know of it: of an agent
-its number, of a station the first tick in which it can be used again. Around the map lie `REACH`
-cells that are `OUTSIDE`, so that no window ends.
+A cell is an integer: its kind plus 8 times a number, that of the agent, or the first tick in which
+the station can be used again. A border of `REACH` cells around the map is `OUTSIDE`, so that every
+window lies within the list.
 """
 
 from __future__ import annotations
 
 from .bindings import first_agent
 
-# Of the world; all but the first are settings, written once.
+# The world; all rows but the first are settings, written once.
 (
     TICK,
     NUM_WALLS,
@@ -27,15 +27,15 @@ from .bindings import first_agent
     WORLD_SIZE,
 ) = range(14)
 
-# Of an agent.
+# An agent.
 (
     CELL,  # its place in the list of cells
     ORE,
     BATTERIES,
     HEARTS,
-    LAST_ACTION,  # that came to something, else 0
+    LAST_ACTION,  # 0 where it had no effect
     WANTED,  # the cell that it wants in this tick, to move to or to use; 0 for none
-    WORTH,  # of all that it holds
+    WORTH,  # the reward of its holdings
     AGENT_SIZE,
 ) = range(8)
 

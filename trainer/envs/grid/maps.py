@@ -19,13 +19,13 @@ Counts = tuple[int, int, int, int, int]  # of walls, mines, generators, altars a
 
 
 class Map(NamedTuple):
-    """What lies where: rows of kinds, as text."""
+    """The cells of a map, as lines of text."""
 
     rows: tuple[str, ...]
 
     @property
     def kinds(self) -> NDArray[np.int8]:
-        """[height, width]; agents are numbered in the order of reading."""
+        """The kinds of the cells [height, width]; agents are numbered row by row."""
         return np.array([[SYMBOLS[symbol] for symbol in row] for row in self.rows], np.int8)
 
     @property
@@ -34,7 +34,7 @@ class Map(NamedTuple):
 
 
 def read_map(path: Path) -> Map:
-    """Raises ConfigError: the file, the line and what is wrong with it."""
+    """The map in a file. Raises ConfigError, which names the file, the line and the fault."""
     try:
         text = read_small(path, MOST_BYTES).decode()
     except OSError as error:
@@ -69,7 +69,7 @@ def parsed(text: str, name: str = "the map") -> Map:
 
 
 def drawn(height: int, width: int, counts: Counts, random: np.random.Generator) -> NDArray[np.int8]:
-    """Kinds [height, width]: walls around, and all else anywhere within."""
+    """Kinds [height, width] of a random map: walls around it, and `counts` things within."""
     kinds = np.full((height, width), WALL, np.int8)
     inner = np.full((height - 2) * (width - 2), EMPTY, np.int8)
     things = np.repeat(np.array([WALL, *STATIONS, AGENT], np.int8), counts)

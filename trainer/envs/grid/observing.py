@@ -1,4 +1,4 @@
-"""What agents see: tokens (cell, feature, value) of the window around them, nearest first."""
+"""Observations: tokens (cell, feature, value) of the window around an agent, nearest first."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def observe(state, env, obs):
 
 
 def say(obs, row, number, where, feature, value):
-    """Write one token, where there is room."""
+    """Write one token if there is room."""
     if number < num_tokens:
         obs[row, TOKEN_SIZE * number] = where
         obs[row, TOKEN_SIZE * number + 1] = feature
@@ -74,7 +74,7 @@ def say(obs, row, number, where, feature, value):
 
 
 def say_agent(state, env, obs, row, count, where, agent):
-    """An agent with what it holds; returns how many tokens there are then, at most `num_tokens`."""
+    """Write an agent and its holdings; returns the number of tokens then, at most `num_tokens`."""
     own = agent_row(agent)
     say(obs, row, count, where, TAG, OF_AGENT)
     count += 1
@@ -95,7 +95,7 @@ def say_agent(state, env, obs, row, count, where, agent):
 
 
 def say_station(obs, row, count, where, kind, ticks_left):
-    """A station, and how long it still rests; returns likewise."""
+    """Write a station and its cooldown; returns the number of tokens then."""
     tag = OF_MINE
     if kind == GENERATOR:
         tag = OF_GENERATOR

@@ -1,4 +1,4 @@
-"""How policies read the tokens of grid worlds."""
+"""The embedding of the tokens of grid worlds."""
 
 from __future__ import annotations
 

@@ -1,22 +1,15 @@
-"""One kind of grid world: its map at the start of an episode, and its functions with everything
-that they leave open bound.
-"""
+"""The sizes that a grid world is compiled for, and its map at the start of an episode."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import float32, int64
 from numpy.typing import NDArray
 
-from ...jit.compiling import compiled
 from ...jit.streams import uniform
-from ...jit.templates import rebound
-from . import environment, observing
-from .bindings import first_cell, first_told, height, num_agents, stride, width
+from .bindings import first_cell, first_map_cell, height, num_agents, stride, width
 from .kinds import AGENT, ALTAR, EMPTY, GENERATOR, MINE, OUTSIDE, REACH, TOKEN_SIZE, WALL
 from .layout import (
     ABOVE,
@@ -34,15 +27,15 @@ from .layout import (
 
 ZERO, ONE = float32(0.0), float32(1.0)
 PATIENT = 100  # draws for one thing before the next free cell is taken
-OF_MAPS = int64(2**40)  # the episode that maps of a pool are drawn in
+MAP_EPISODE = int64(2**40)  # the episode whose draws make the maps of a pool
 
 
 def draw_map(state, env, random):
-    """Walls around, and all else on cells of their own, drawn anywhere within."""
+    """Put walls around the map, and everything else on free cells drawn at random."""
     number = int64(state[NUM_MAPS, env])
-    if number > 0:  # of a pool: the same for all environments of a seed
+    if number > 0:  # a pool of maps: the same for all environments of a seed
         chosen = int64(uniform(random, 0, ZERO, float32(number)))
-        random = (chosen, OF_MAPS, random[-2], random[-1])
+        random = (chosen, MAP_EPISODE, random[-2], random[-1])
     else:
         random = (int64(random[-4]), int64(random[-3]), random[-2], random[-1])
     clear(state, env)
@@ -55,7 +48,7 @@ def draw_map(state, env, random):
 
 
 def clear(state, env):
-    """Walls around, and nothing within."""
+    """Put walls around the map, and nothing within."""
     for row in range(-REACH, height + REACH):
         is_outside = row < 0 or row >= height
         is_edge = row == 0 or row == height - 1
@@ -67,12 +60,12 @@ def clear(state, env):
 
 
 def place_of(row, column):
-    """The number of a cell in the list."""
+    """The place of a cell in the list of cells."""
     return (row + REACH) * stride + column + REACH
 
 
 def place(state, env, random, draw, count, kind):
-    """Put `count` things of a kind on free cells; returns the next draw."""
+    """Put `count` things of one kind on free cells; returns the number of the next draw."""
     inner = (height - 2) * (width - 2)
     for number in range(count):
         cell = 0
@@ -96,7 +89,7 @@ def is_free(state, env, cell):
 
 
 def put(state, env, place, kind, number):
-    """A thing on a cell; agents have numbers."""
+    """Put a thing on a cell; `number` is that of an agent."""
     if kind == AGENT:
         state[agent_row(number) + CELL, env] = float32(place)
         state[first_cell + place, env] = float32(AGENT + (number << ABOVE))
@@ -105,12 +98,12 @@ def put(state, env, place, kind, number):
 
 
 def copy_map(state, env, random):
-    """What the map tells, agents numbered in the order of reading."""
+    """Copy the map from the state; agents are numbered row by row."""
     clear(state, env)
     number = 0
     for row in range(height):
         for column in range(width):
-            kind = int(state[first_told + row * width + column, env]) % KINDS
+            kind = int(state[first_map_cell + row * width + column, env]) % KINDS
             put(state, env, place_of(row, column), kind, number)
             number += 1 if kind == AGENT else 0
 
@@ -119,7 +112,7 @@ FARTHEST = 26  # squared distance of cells in the window: its corners are not se
 
 
 class World(NamedTuple):
-    """What the grid world is compiled for."""
+    """The sizes that a grid world is compiled for."""
 
     agents: int = 4
     height: int = 32
@@ -130,7 +123,7 @@ class World(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Tells it from all others."""
+        """A name that differs from those of all other worlds."""
         suffix = "_map" if self.has_map else ""
         return f"grid_{self.agents}_{self.height}x{self.width}_{self.tokens}_{self.ticks}{suffix}"
 
@@ -140,13 +133,13 @@ class World(NamedTuple):
 
     @property
     def first_rows(self) -> dict[str, int]:
-        """Where in the state each list begins, and the size of all."""
+        """The rows of the state in which its lists begin, and the number of all rows."""
         cells = WORLD_SIZE + self.agents * AGENT_SIZE
         map_row = cells + (self.height + 2 * REACH) * self.stride
         return {
             "first_agent": WORLD_SIZE,
             "first_cell": cells,
-            "first_told": map_row,
+            "first_map_cell": map_row,
             "state_size": map_row + self.height * self.width * self.has_map,
         }
 
@@ -155,26 +148,8 @@ class World(NamedTuple):
         return self.tokens * TOKEN_SIZE
 
 
-class Functions(NamedTuple):
-    """The functions of `EnvSpec`."""
-
-    reset: Callable[..., Any]
-    step: Callable[..., Any]
-    observe: Callable[..., Any]
-
-
-@cache
-def functions_of(world: World) -> Functions:
-    """The scalar functions of a kind of world; those that they call are compiled."""
-    made: dict[Any, Any] = {}
-    step = environment.step_alone if world.agents == 1 else environment.step
-    templates = environment.reset, step, observing.observe
-    bound = bindings_of(world)
-    return Functions(*(rebound(template, compiled, bound, made) for template in templates))
-
-
 def bindings_of(world: World) -> dict[str, Any]:
-    """What `bindings.py` leaves open."""
+    """The values of the names in `bindings.py`."""
     rows, columns = window()
     stride = world.stride
     return {
@@ -193,8 +168,8 @@ def bindings_of(world: World) -> dict[str, Any]:
 
 
 def window() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of all cells that are seen, from the agent's own, nearest first; of those
-    that are as far, in steps, in the order of reading.
+    """Rows and columns of all visible cells relative to the agent's, sorted by distance in steps,
+    then row by row.
     """
     rows, columns = (x.ravel() for x in np.mgrid[-REACH : REACH + 1, -REACH : REACH + 1])
     is_seen = rows**2 + columns**2 <= FARTHEST

@@ -1,4 +1,4 @@
-"""What MarineNav's functions leave open: bound for each `World` by `world.py`.
+"""The names that MarineNav's functions leave open; `world.py` binds them for each `World`.
 
 `state` [state_size, N] is float32 or float64, a column for each world; `random` is (number of the
 environment, of its episode, seed, stream).
@@ -13,23 +13,23 @@ num_robots: int = unbound("robots that there is room for")
 num_obstacles: int = unbound("obstacles that there is room for")
 num_vortices: int = unbound("vortices that there is room for")
 obs_scale = unbound("what each number of an observation is multiplied by, [obs_size]")
-max_noise_m = unbound("more than noise shifts anything")
+max_noise_m = unbound("an upper bound of the noise of a position")
 
 # Rows of `state` in which the lists begin.
 first_robot: int = unbound("of the robots")
 first_obstacle: int = unbound("of the obstacles")
 first_vortex: int = unbound("of the vortices")
 first_stage: int = unbound("of the curriculum's stages")
-first_noise: int = unbound("of the noise, where it is put in")
+first_noise: int = unbound("of the noise, where the state has it")
 
 
 @declared
 def thrust_rates(actions, row):
-    """What an action asks for: N/s of the left and of the right thruster."""
+    """The changes of thrust that an action asks for, left and right, in N/s."""
 
 
 @declared
 def perception_noise(state, env, robot, candidate, random):
-    """What an observer sees wrongly of one object: metres, metres, m/s, m/s along the axes of the
+    """The errors of a robot's observation of one object: m, m, m/s, m/s along the axes of the
     world, and the factor of its radius.
     """

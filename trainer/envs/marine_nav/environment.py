@@ -1,5 +1,4 @@
-"""MarineNav's episodes: how they begin, what a decision of all robots does, its rewards, and what
-the robots see.
+"""MarineNav's episodes: their start, the decisions of all robots, rewards and observations.
 
 A part of the reward is for the rules of the road at sea: a vessel that comes from the other's left,
 or meets it head on, has to give way to starboard. Source: COLREGs rules 14 and 15; areas and angles
@@ -16,30 +15,7 @@ import math
 
 from ..trigonometry import sine_and_cosine
 from .bindings import max_noise_m, num_obstacles, num_robots, obs_scale, perception_noise, real
-from .constants import (
-    COLLISION_REWARD,
-    CORNER_SLOPE,
-    CORNER_Y_M,
-    CROSSING_MAX_X_M,
-    CROSSING_MIN_X_M,
-    CROSSING_MIN_Y_M,
-    EVASION_REWARD_PER_RAD,
-    GOAL_RADIUS_M,
-    GOAL_REWARD,
-    HEAD_ON_MAX_X_M,
-    HEAD_ON_MAX_Y_M,
-    HULL_RADIUS_M,
-    MAX_CLOCK,
-    MIN_SPEED_M_PER_S,
-    ONE,
-    PASSING_GAP_M,
-    PI,
-    RANGE_M,
-    SEEN_OBJECTS,
-    STEP_REWARD,
-    TURN,
-    ZERO,
-)
+from .constants import MAX_CLOCK, ONE, PI, RANGE_M, SEEN_OBJECTS, TURN, ZERO
 from .layout import (
     CLOCK,
     DECISION,
@@ -86,6 +62,21 @@ from .layout import (
 from .scenarios import generate
 from .vessel import apply_thrust, current_at, drive
 
+HULL_RADIUS_M = 0.5 * math.hypot(5.0, 2.5)  # half the diagonal of 5 m x 2.5 m
+
+# The rules of the road.
+MIN_SPEED_M_PER_S = 0.5
+CROSSING_MIN_X_M, CROSSING_MAX_X_M = -9.0, 12.0
+CROSSING_MIN_Y_M, CORNER_Y_M = -17.0, -7.0
+CORNER_SLOPE = -7.0 / 12.0
+HEAD_ON_MAX_X_M, HEAD_ON_MAX_Y_M = 17.0, 4.5
+PASSING_GAP_M = 1.0
+
+# Rewards.
+GOAL_RADIUS_M = 2.0
+STEP_REWARD, COLLISION_REWARD, GOAL_REWARD = -0.1, -5.0, 10.0
+EVASION_REWARD_PER_RAD = -0.1
+
 
 def reset(state, env, random):
     """Begin an episode with a scenario of the curriculum's stage."""
@@ -111,7 +102,7 @@ def start(state, env, random):
 
 
 def forget_episode(state, env):
-    """Nobody has done anything yet, and all robots that there are take part."""
+    """Clear the results of the episode before; all robots of the scenario take part."""
     state[DECISION, env] = ZERO
     for robot in range(num_robots):
         row = robot_row(robot)
@@ -146,7 +137,7 @@ def step(state, env, random, actions, reward, terminated, valid):
             terminated[env * num_robots + robot] = is_over
             num_left += 0 if is_over else 1
     for robot in range(num_robots):
-        # Only now: they were there for all others to see.
+        # Only now, because the others had to see them.
         row = robot_row(robot)
         if state[row + IS_AWARE, env] > ZERO and terminated[env * num_robots + robot]:
             state[row + IS_ACTIVE, env] = ZERO
@@ -154,15 +145,15 @@ def step(state, env, random, actions, reward, terminated, valid):
 
 
 def evasion_angle(x, y, vx, vy, radius, own_vx, own_vy):
-    """By how much to turn, in radians; 0 where the rules ask for nothing.
+    """The turn that the rules demand, in radians; 0 where they demand none.
 
-    The other is at (x, y) with velocity (vx, vy) over ground; all in the frame of one's own body.
+    The other is at (x, y) with velocity (vx, vy) over ground; all in the robot's body frame.
     """
     speed_2, own_speed_2 = vx * vx + vy * vy, own_vx * own_vx + own_vy * own_vy
     least = MIN_SPEED_M_PER_S * MIN_SPEED_M_PER_S
     if speed_2 < least or own_speed_2 < least:
         return ZERO
-    # In the other's frame, whose x axis is its course: where one is, and one's velocity there.
+    # The robot's position and velocity in the other's frame, whose x axis is its course.
     speed = math.sqrt(speed_2)
     cosine, sine = vx / speed, vy / speed
     there_x, there_y = -(cosine * x + sine * y), sine * x - cosine * y
@@ -173,20 +164,20 @@ def evasion_angle(x, y, vx, vy, radius, own_vx, own_vy):
 
 
 def is_crossing(x, y, along, across):
-    """Whether one comes from the left of the other, on a course within 45 degrees of across."""
+    """Whether the robot comes from the other's left, on a course within 45 degrees of across."""
     is_there = CROSSING_MIN_X_M <= x <= CROSSING_MAX_X_M and CROSSING_MIN_Y_M <= y <= ZERO
     is_in_the_corner = y - CORNER_Y_M > CORNER_SLOPE * (x - CROSSING_MAX_X_M)
     return is_there and not is_in_the_corner and across > ZERO and abs(along) <= across
 
 
 def is_head_on(x, y, along, across):
-    """Whether one is ahead of the other, on a course within 45 degrees of its own reversed."""
+    """Whether the robot is ahead of the other, on a course within 45 degrees of the opposite."""
     is_there = ZERO <= x <= HEAD_ON_MAX_X_M and abs(y) <= HEAD_ON_MAX_Y_M
     return is_there and along < ZERO and abs(across) < -along
 
 
 def angle_to_pass(x, y, radius, own_vx, own_vy):
-    """From one's course to one that leaves the other to port; 0 where one is inside its circle."""
+    """The angle to a course that leaves the other to port; 0 inside the other's circle."""
     distance_2, gap = x * x + y * y, radius + PASSING_GAP_M
     if distance_2 < gap * gap:
         return ZERO
@@ -196,14 +187,14 @@ def angle_to_pass(x, y, radius, own_vx, own_vy):
 
 
 def within_half_a_turn(angle):
-    """The same angle in [-pi, pi), of one at most a turn outside."""
+    """The same angle in [-pi, pi), for an angle at most a turn outside."""
     if angle >= PI:
         return angle - TURN
     return angle + TURN if angle < -PI else angle
 
 
 def obey_the_rules(state, env, robot):
-    """Find the nearest object seen for which the rules of the road ask to turn, and by how much."""
+    """Write the turn that the rules of the road demand for the nearest object that needs one."""
     row = robot_row(robot)
     sine, cosine = sine_and_cosine(state[row + HEADING, env])
     vx, vy = state[row + GROUND_VX, env], state[row + GROUND_VY, env]
@@ -238,7 +229,7 @@ def outcome(state, env, robot, distance_before):
 
 
 def perceive(state, env, robot, random):
-    """List the objects that a robot sees, nearest first, and tell whether it arrived or collided.
+    """List the objects that a robot sees, nearest first; write whether it arrived or collided.
 
     Obstacles are candidates 0 to O - 1, and all robots, also itself, those from O on.
     """
@@ -268,7 +259,7 @@ def perceive(state, env, robot, random):
 
 
 def look_at(state, env, robot, candidate, random, thing):
-    """Put an object (x, y, vx, vy, radius) among those seen if it is in range and near enough."""
+    """Add an object (x, y, vx, vy, radius) to the list of visible objects if it is in range."""
     x, y, vx, vy, radius = thing
     row = robot_row(robot)
     dx, dy = x - state[row + X, env], y - state[row + Y, env]
@@ -290,7 +281,7 @@ def look_at(state, env, robot, candidate, random, thing):
 
 
 def insert(state, env, robot, nearness, thing):
-    """Keep the list of objects sorted, and as short as it may be; of equals the first is first."""
+    """Insert an object into the sorted list of at most SEEN_OBJECTS; ties keep their order."""
     row = robot_row(robot)
     count = int(state[row + NUM_SEEN, env])
     place = count
@@ -313,7 +304,7 @@ def insert(state, env, robot, nearness, thing):
 
 
 def turn_objects(state, env, robot):
-    """Rotate all that is seen into the robot's body frame."""
+    """Rotate the visible objects into the robot's body frame."""
     row = robot_row(robot)
     sine, cosine = sine_and_cosine(state[row + HEADING, env])
     for slot in range(int(state[row + NUM_SEEN, env])):
@@ -327,7 +318,7 @@ def turn_objects(state, env, robot):
 
 
 def observe(state, env, obs):
-    """Write the rows of all robots: zeros where one has retired, or is not there."""
+    """Write the rows of all robots: zeros for those that have retired or do not exist."""
     for robot in range(num_robots):
         place = env * num_robots + robot
         row = robot_row(robot)

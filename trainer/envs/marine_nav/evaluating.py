@@ -1,5 +1,5 @@
-"""Evaluation of MarineNav as its authors do it, with their figures: scenarios that stay the same,
-each played until all robots have arrived, or any collides.
+"""MarineNav's evaluation and figures, as its authors have them: fixed scenarios, each of which ends
+when all robots have arrived or any collides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ...returns.episodes import Evaluation, FromStart, Progress
 from ..bindings import env_step_agents, observe
 from ..stepping import compiled_functions
 from ..vector import VectorEnv
-from .constants import DECISION_S
 from .layout import (
     ENERGY,
     HAS_ARRIVED,
@@ -33,13 +32,14 @@ from .layout import (
 )
 from .scenario import Array, Scenario, load_scenario
 from .section import SUCCESSES
+from .vessel import DECISION_S
 from .world import MarineNavSpec
 
 GAMMA = 0.99  # of the authors' returns
 
 
 class Setting(NamedTuple):
-    """What scenarios of one kind have."""
+    """Numbers of objects, by which scenarios are grouped."""
 
     robots: int
     obstacles: int
@@ -47,9 +47,9 @@ class Setting(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Of E episodes of A robots: which robots took part, arrived and collided, their energy in N s,
-    decisions, and undiscounted returns, each [E, A]; the authors' discounted returns [E, A]; which
-    episodes were cut off [E], and what followed the robots' first observations.
+    """The results of E episodes of A robots. [E, A]: which robots took part, arrived and collided,
+    their energy in N s, decisions, returns, and the authors' discounted returns. [E]: which
+    episodes were cut off. `from_start` is that of `Evaluation`.
     """
 
     took_part: Array
@@ -64,7 +64,7 @@ class Outcome(NamedTuple):
 
 
 def summarised(outcome: Outcome, settings: Sequence[Setting]) -> Evaluation:
-    """Metrics over all episodes, and over those of each setting."""
+    """Metrics over all episodes, and over the episodes of every setting."""
     every = np.ones(len(settings), np.bool_)
     by_setting = []
     for setting in dict.fromkeys(settings):
@@ -74,10 +74,10 @@ def summarised(outcome: Outcome, settings: Sequence[Setting]) -> Evaluation:
         }
         by_setting.append({**setting._asdict(), "episodes": int(chosen.sum()), **figures})
     details = {f"evaluation/{name}": x for name, x in figures_of(outcome, every).items()}
-    for each in by_setting:
-        name = f"evaluation/success_{each['robots']}_{each['obstacles']}"
-        if not each["vortices"] and name in {metric.name for metric in SUCCESSES}:
-            details[name] = each["success"]
+    for result in by_setting:
+        name = f"evaluation/success_{result['robots']}_{result['obstacles']}"
+        if not result["vortices"] and name in {metric.name for metric in SUCCESSES}:
+            details[name] = result["success"]
     return Evaluation(
         returns=outcome.returns[outcome.took_part],
         lengths=outcome.decisions[outcome.took_part],
@@ -91,13 +91,13 @@ def summarised(outcome: Outcome, settings: Sequence[Setting]) -> Evaluation:
 def figures_of(outcome: Outcome, chosen: Array) -> dict[str, float]:
     """The authors' figures of the episodes `chosen` [E]; time and energy are NaN without success.
 
-    They call it success when all robots have arrived, also one that collided as it did; the strict
-    success has no collision.
+    An episode succeeds when all robots have arrived, also if one collided as it arrived; strict
+    success means no collision.
     """
     part = outcome.took_part[chosen]
 
     def means(of_robots: Array) -> Array:
-        """Over the robots of each episode."""
+        """Means over the robots of every episode."""
         mean: Array = np.where(part, of_robots[chosen], 0).sum(1) / np.maximum(part.sum(1), 1)
         return mean
 
@@ -116,7 +116,7 @@ def figures_of(outcome: Outcome, chosen: Array) -> dict[str, float]:
     }
 
 
-MOST_ROWS = 4096  # that the policy is asked of at once
+MOST_ROWS = 4096  # observations in one call of the policy
 
 
 def evaluate(
@@ -129,8 +129,8 @@ def evaluate(
     gamma: float,
     scenarios: Sequence[Scenario],
 ) -> Evaluation:
-    """Play `num_episodes` of `scenarios`, as many of each setting; where there are none, such as
-    the world begins with after its curriculum. Raises ConfigError where one has no room.
+    """Play `num_episodes` of `scenarios`, equally many of every setting; without scenarios, random
+    ones of the world after its curriculum. Raises ConfigError if one does not fit the world.
     """
     chosen = in_turn(scenarios)[:num_episodes]
     envs = VectorEnv(spec, len(chosen) or num_episodes, seed, EVALUATION)
@@ -145,12 +145,12 @@ def evaluate(
 
 
 def in_turn(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """One of each setting after the other, so that any number of the first has all of them."""
+    """Scenarios of alternating settings, so that any first part of them has all settings."""
     by_setting: dict[Setting, list[Scenario]] = {}
     for scenario in scenarios:
         by_setting.setdefault(setting_of(scenario), []).append(scenario)
     rounds = zip_longest(*by_setting.values())
-    return [scenario for each in rounds for scenario in each if scenario is not None]
+    return [scenario for round_ in rounds for scenario in round_ if scenario is not None]
 
 
 def setting_of(scenario: Scenario) -> Setting:
@@ -160,8 +160,8 @@ def setting_of(scenario: Scenario) -> Setting:
 def play(
     policy: Policy, envs: VectorEnv, obs: Array, most_steps: int, progress: Progress, gamma: float
 ) -> Outcome:
-    """Episodes that have begun, `obs` [E A, D] their first observations: without another reset, so
-    that what they came to stays in the state.
+    """Play episodes that have begun, `obs` [E A, D] their first observations. Nothing is reset, so
+    that the state keeps how they ended.
     """
     num_envs = envs.num_envs
     shape = num_envs, envs.spec.num_agents
@@ -219,7 +219,7 @@ def robots(envs: VectorEnv, field: int) -> Array:
 
 
 def actions_of(policy: Policy, obs: Array, acting: Array, memory: Tensor) -> Array:
-    """Greedy actions of the rows `acting`, whose `memory` [E A, S] goes on; anything in others."""
+    """Greedy actions of the rows `acting`, whose `memory` [E A, S] is updated; zeros elsewhere."""
     rows = np.flatnonzero(acting)
     parts = [rows[i : i + MOST_ROWS] for i in range(0, len(rows), MOST_ROWS)]
     chosen = []
@@ -234,7 +234,7 @@ def actions_of(policy: Policy, obs: Array, acting: Array, memory: Tensor) -> Arr
 
 @cache
 def stepping(spec: MarineNavSpec) -> Callable[..., None]:
-    """The compiled loop of a kind of world."""
+    """Compile `step_playing` for a world."""
     functions = compiled_functions(spec)
     loop: Callable[..., None] = specialised(step_playing, spec.name, **functions)
     return loop
@@ -250,7 +250,7 @@ def step_playing(
     valid: Any,
     obs: Any,
 ) -> None:
-    """One decision in the environments that are `playing`, without a reset."""
+    """Make one decision in the environments that are `playing`, without a reset."""
     for env in range(len(playing)):
         if playing[env]:
             random = (source.first_env + env, state.episode[env], source.seed, source.stream)

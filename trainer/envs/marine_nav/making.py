@@ -11,7 +11,7 @@ import numpy as np
 
 from ...jit.streams import EVALUATION
 from ..spec import Array
-from .constants import MAX_CLOCK, MAX_DECISIONS
+from .constants import MAX_CLOCK
 from .layout import (
     MISSING_OBSTACLES,
     MISSING_ROBOTS,
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from ...returns.episodes import Evaluation
     from .scenario import Scenario
 
+MAX_DECISIONS = 1000
+
 
 @cache
 def make_spec(section: MarineNavConfig | None = None) -> MarineNavSpec:
-    """MarineNav as the table `[marine_nav]` says, or with its defaults."""
+    """MarineNav with the settings of the table `[marine_nav]`, by default with its defaults."""
     section = MarineNavConfig() if section is None else section
     world = world_of(section)
     functions = functions_of(world)
@@ -82,7 +84,7 @@ def scenarios(world: World, path: Path | None) -> Sequence[Scenario]:
 
 
 def world_of(section: MarineNavConfig) -> World:
-    """What is compiled for a table."""
+    """The sizes and choices that a table's world is compiled for."""
     return World(
         robots=section.num_robots,
         obstacles=section.num_obstacles,
@@ -93,9 +95,9 @@ def world_of(section: MarineNavConfig) -> World:
 
 
 def stage_writer(section: MarineNavConfig, world: World) -> Callable[[Array, int, int], None]:
-    """`EnvSpec.prepare`: the curriculum's stages, with their ends in decisions of one world.
+    """`EnvSpec.prepare`: write the curriculum's stages, with their ends in decisions of one world.
 
-    An evaluation is of the world after the curriculum.
+    Evaluations use the world after the curriculum.
     """
     last = Stage(
         until_env_steps=10**15,
@@ -125,7 +127,7 @@ def stage_writer(section: MarineNavConfig, world: World) -> Callable[[Array, int
 
 
 def shortage(state: Array) -> str:
-    """`EnvSpec.notice`: how many objects there was no room for."""
+    """`EnvSpec.notice`: the number of objects that found no room."""
     rows = (SHORT_EPISODES, MISSING_ROBOTS, MISSING_OBSTACLES, MISSING_VORTICES)
     episodes, robots, obstacles, vortices = (int(state[row].sum(dtype=np.float64)) for row in rows)
     if not episodes:

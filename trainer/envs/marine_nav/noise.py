@@ -1,7 +1,7 @@
-"""What vessels see wrongly: normal errors of position and velocity, and radii that look too small.
+"""Noise of observations: normal errors of position and velocity, and radii that look too small.
 
-Drawn from counters, one block of four 32-bit words for each observer, object and decision: so
-nothing is drawn for objects that are out of sight.
+It is drawn from counters, one block of four 32-bit words for each robot, object and decision, so
+that objects out of range need no draws.
 Source of the normals: Box and Muller 1958, doi:10.1214/aoms/1177706645.
 """
 
@@ -14,22 +14,15 @@ import numpy as np
 from ...jit.streams import four_words
 from ..trigonometry import sine_and_cosine
 from .bindings import first_noise, num_obstacles, num_robots, real
-from .constants import (
-    HALF,
-    NODES,
-    NOISE_DEVIATION,
-    ONE,
-    PI,
-    SURE_RADIUS,
-    TURN,
-    TWO,
-    UNIT,
-    UNSURE_RADIUS,
-    ZERO,
-)
+from .constants import HALF, ONE, PI, TURN, ZERO
 from .layout import DECISION, NOISE_SIZE
 
-FIRST_BLOCK = 4096  # of an episode's; those before are the scenario's
+DEVIATION = 0.05  # of positions in m, and of velocities in m/s
+SURE_RADIUS, UNSURE_RADIUS = 0.8, 0.2  # fractions of an object's radius
+TWO = 2.0
+UNIT = 2.0**-24  # 24 bits are what float32 holds
+NODES = 1024.0  # pieces of the quantile function of the noise of radii
+FIRST_BLOCK = 4096  # of the episode's counters; the scenario uses those before
 
 _DROP, _LOW_BYTE = np.uint64(8), np.uint64(255)
 _BYTE, _TWO_BYTES = np.uint64(8), np.uint64(16)
@@ -60,12 +53,12 @@ def drawn_noise(state, env, robot, candidate, random):
 
 
 def no_noise(state, env, robot, candidate, random):
-    """`perception_noise` where all is seen as it is."""
+    """`perception_noise` without errors."""
     return ZERO, ZERO, ZERO, ZERO, ONE
 
 
 def injected_noise(state, env, robot, candidate, random):
-    """`perception_noise` from the state's own rows: four errors, and an angle for the radius."""
+    """`perception_noise` from rows of the state: four errors, and an angle for the radius."""
     pair = robot * (num_obstacles + num_robots) + candidate
     row = first_noise + pair * NOISE_SIZE
     factor = radius_factor(state[row + 4, env])
@@ -77,15 +70,15 @@ def radius_factor(angle):
 
 
 def two_normals(first_word, second_word):
-    """Independent, of deviation NOISE_DEVIATION; none beyond 5.8 deviations."""
+    """Two independent normal numbers of deviation DEVIATION, within 5.8 deviations."""
     share = fraction(first_word) + UNIT  # in (0, 1]
-    length = NOISE_DEVIATION * math.sqrt(-TWO * math.log(share))
+    length = DEVIATION * math.sqrt(-TWO * math.log(share))
     sine, cosine = sine_and_cosine(TURN * (fraction(second_word) - HALF))
     return length * cosine, length * sine
 
 
 def von_mises(low_word):
-    """An angle around 0 with kappa = 1, from 24 bits: the quantile function in pieces."""
+    """An angle around 0 with kappa = 1 from 24 bits, by linear pieces of the quantile function."""
     place = real(np.int32(low_word)) * UNIT * NODES
     node = int(place)
     left, right = real(QUANTILES[node]), real(QUANTILES[node + 1])

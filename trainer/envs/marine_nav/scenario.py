@@ -1,8 +1,7 @@
-"""A scenario as people and files have it, and how a world begins an episode with it.
+"""Scenarios as arrays and in files, and episodes that begin with one.
 
 A file of scenarios is an `npz` of NumPy: `counts` [S, 3] are the numbers of robots, obstacles and
-vortices of each scenario; the other arrays are the fields of `Scenario`, those of all scenarios one
-after the other.
+vortices of S scenarios; the other arrays are the fields of `Scenario`, concatenated.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from .world import MarineNavSpec, World, functions_of
 
 Array = NDArray[Any]
 
-# The array in a file of scenarios that each number of `counts` is of, and the shape of its rows.
+# For each array of a file: the column of `counts` with its length, and the shape of its rows.
 ROWS = {
     "starts": (0, (2,)),
     "goals": (0, (2,)),
@@ -50,8 +49,8 @@ ROWS = {
 }
 LARGEST = 1e6  # of any number: what float32 holds to a decimetre
 MOST_BYTES = 2**26  # of a file, packed and unpacked
-# What evaluations play: the authors' six settings, from our generator, because theirs are not
-# public. They are in a file, so that all who report figures play the same ones.
+# Evaluations play the authors' six settings, from our generator, because theirs is not public.
+# They are in a file, so that all who report figures play the same ones.
 SIX_SETTINGS = Path(__file__).with_name("six_settings.npz")
 
 
@@ -65,25 +64,6 @@ class Scenario(NamedTuple):
     headings: Array
     obstacles: Array
     vortices: Array
-
-
-def take_scenario(state: Array, env: int, world: World) -> Scenario:
-    """The scenario that column `env` of `state` began its episode with, before its first step."""
-    counts = state[[NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES], env].astype(int)
-    first = world.first_rows
-    robots = first["first_robot"] + ROBOT_SIZE * np.arange(counts[0])
-
-    def things(name: str, count: int, size: int) -> Array:
-        rows: Array = state[first[name] : first[name] + count * size, env].reshape(count, size)
-        return rows.copy()
-
-    return Scenario(
-        starts=np.stack([state[robots + X, env], state[robots + Y, env]], 1),
-        goals=np.stack([state[robots + GOAL_X, env], state[robots + GOAL_Y, env]], 1),
-        headings=state[robots + HEADING, env],
-        obstacles=things("first_obstacle", counts[1], OBSTACLE_SIZE),
-        vortices=things("first_vortex", counts[2], VORTEX_SIZE),
-    )
 
 
 def load_scenario(envs: VectorEnv, env: int, scenario: Scenario, obs: Array) -> None:
@@ -104,7 +84,7 @@ def load_scenario(envs: VectorEnv, env: int, scenario: Scenario, obs: Array) -> 
 
 @cache
 def beginning(world: World) -> Callable[..., None]:
-    """The compiled beginning of an episode with the scenario in the state."""
+    """Compile `begin_with` for a world."""
     functions = functions_of(world)
     return specialised(
         begin_with,
@@ -115,7 +95,7 @@ def beginning(world: World) -> Callable[..., None]:
 
 
 def begin_with(fields: Any, env: Any, random: Any, obs: Any) -> None:
-    """Begin an episode with what is in column `env` already; writes its rows of `obs`."""
+    """Begin an episode with the scenario in column `env`; write its rows of `obs`."""
     env_reset(fields, env, random)
     observe(fields, env, obs)
 
@@ -138,19 +118,18 @@ def put_scenario(state: Array, env: int, scenario: Scenario, world: World) -> No
     """Write a scenario into column `env` of `state`. Raises ConfigError where there is no room."""
     counts = check_room(scenario, world)
     state[[NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES], env] = counts
-    first = world.first_rows
-    robot_rows = first["first_robot"] + ROBOT_SIZE * np.arange(counts[0])
-    state[robot_rows + X, env] = scenario.starts[:, 0]
-    state[robot_rows + Y, env] = scenario.starts[:, 1]
-    state[robot_rows + GOAL_X, env] = scenario.goals[:, 0]
-    state[robot_rows + GOAL_Y, env] = scenario.goals[:, 1]
-    state[robot_rows + HEADING, env] = scenario.headings
-    for thing, size, name in (
-        (scenario.obstacles, OBSTACLE_SIZE, "first_obstacle"),
-        (scenario.vortices, VORTEX_SIZE, "first_vortex"),
-    ):
-        begin = first[name]
-        state[begin : begin + len(thing) * size, env] = thing.reshape(-1)
+    robots, obstacles, vortices = (
+        state[first : first + count * size, env].reshape(count, size)
+        for first, count, size in zip(
+            (world.first_rows[name] for name in ("first_robot", "first_obstacle", "first_vortex")),
+            counts,
+            (ROBOT_SIZE, OBSTACLE_SIZE, VORTEX_SIZE),
+            strict=True,
+        )
+    )
+    robots[:, [X, Y]], robots[:, [GOAL_X, GOAL_Y]] = scenario.starts, scenario.goals
+    robots[:, HEADING] = scenario.headings
+    obstacles[:], vortices[:] = scenario.obstacles, scenario.vortices
 
 
 def write_scenarios(path: Path, scenarios: Sequence[Scenario]) -> None:
@@ -202,7 +181,7 @@ def read_scenarios(path: Path) -> list[Scenario]:
 
 
 def six_settings(world: World) -> list[Scenario]:
-    """Those that a world has room for; none where it has vortices, which these have not."""
+    """The scenarios of the six settings that fit a world; none where it has vortices."""
     if world.vortices:
         return []
     return [

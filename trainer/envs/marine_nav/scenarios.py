@@ -1,7 +1,7 @@
-"""Scenarios: proposals are drawn until enough are good, or none are left.
+"""Random scenarios by rejection: NUM_PROPOSALS for each kind of object, until enough are accepted.
 
-Each kind of object has so many proposals, each a block of the episode's counters: the host has no
-part in it, and a scenario depends on the seed, the environment's number and its episode alone.
+A proposal is a block of the episode's counters, so that a scenario depends on the seed, the
+environment's number and its episode alone, and the host takes no part.
 """
 
 from __future__ import annotations
@@ -10,23 +10,7 @@ import math
 
 from ...jit.streams import four_words
 from .bindings import num_robots, num_vortices, real
-from .constants import (
-    CORE_GAP_M,
-    CORE_RADIUS_M,
-    GOAL_MARGIN_M,
-    MAP_M,
-    MAX_EDGE_SPEED_M_PER_S,
-    MAX_OBSTACLE_RADIUS_M,
-    MIN_EDGE_SPEED_M_PER_S,
-    MIN_OBSTACLE_RADIUS_M,
-    NUM_PROPOSALS,
-    OBSTACLE_MARGIN_M,
-    ONE,
-    OPPOSITE_CORE_FRACTION,
-    TURN,
-    VESSEL_GAP_M,
-    ZERO,
-)
+from .constants import CORE_RADIUS_M, MAP_M, ONE, TURN, ZERO
 from .layout import (
     CIRCULATION,
     CLOCK,
@@ -61,12 +45,20 @@ from .layout import (
 )
 from .noise import fraction
 
+GOAL_MARGIN_M, OBSTACLE_MARGIN_M = 2.0, 5.0  # distance from the map's border
+VESSEL_GAP_M = 10.0  # between starts, between goals, and from these to obstacles and cores
+MIN_OBSTACLE_RADIUS_M, MAX_OBSTACLE_RADIUS_M = 1.0, 1.0
+MIN_EDGE_SPEED_M_PER_S, MAX_EDGE_SPEED_M_PER_S = 3.0, 3.0
+CORE_GAP_M = 1.0
+OPPOSITE_CORE_FRACTION = 0.8
+NUM_PROPOSALS = 500  # for robots, for vortices and for obstacles
+
 # Blocks of the episode's counters.
 ROBOT_BLOCK, HEADING_BLOCK, VORTEX_BLOCK, OBSTACLE_BLOCK = 0, 1024, 2048, 3072
 
 
 def stage_now(state, env):
-    """The first stage that is not over; the last one never is."""
+    """The first stage that is not over; the last one never ends."""
     stage = 0
     last = int(state[NUM_STAGES, env]) - 1
     while stage < last and state[CLOCK, env] >= state[stage_row(stage) + UNTIL, env]:
@@ -75,7 +67,7 @@ def stage_now(state, env):
 
 
 def generate(state, env, random):
-    """Write a scenario of the curriculum's stage into the state; counts what finds no room."""
+    """Write a scenario of the curriculum's stage into the state; count objects that do not fit."""
     stage = stage_row(stage_now(state, env))
     robots = place_robots(
         state,
@@ -101,8 +93,8 @@ def generate(state, env, random):
 
 
 def place_robots(state, env, random, wanted, min_goal_distance):
-    """Starts and goals, each pair far enough apart, and so from those of all others; returns how
-    many there are.
+    """Place starts and goals far enough from each other and from those of other robots; returns the
+    number of robots.
     """
     count, proposal = 0, 0
     while count < wanted and proposal < NUM_PROPOSALS:
@@ -129,7 +121,7 @@ def place_robots(state, env, random, wanted, min_goal_distance):
 
 
 def place_vortices(state, env, random, wanted):
-    """Vortices away from starts and goals, and from each other; returns how many there are."""
+    """Place vortices away from starts, goals and each other; returns their number."""
     count, proposal = 0, 0
     while count < wanted and proposal < NUM_PROPOSALS:
         word_0, word_1, word_2, word_3 = four_words(random, VORTEX_BLOCK + proposal)
@@ -158,7 +150,7 @@ def place_vortices(state, env, random, wanted):
 
 
 def may_be_neighbours(first, second, turns_alike, gap):
-    """Whether two vortices may be so far apart."""
+    """Whether two vortices are far enough apart."""
     if turns_alike:
         return gap >= (first + second) / (TURN * CORE_GAP_M)
     if gap <= CORE_GAP_M:
@@ -168,7 +160,7 @@ def may_be_neighbours(first, second, turns_alike, gap):
 
 
 def place_obstacles(state, env, random, wanted):
-    """Obstacles away from starts, goals and vortices, that touch nothing; returns how many."""
+    """Place obstacles away from starts, goals and vortices; returns their number."""
     count, proposal = 0, 0
     while count < wanted and proposal < NUM_PROPOSALS:
         word_0, word_1, word_2, _ = four_words(random, OBSTACLE_BLOCK + proposal)
@@ -211,7 +203,7 @@ def is_on_the_map(x, y, radius):
 
 
 def on_the_map(word, margin):
-    """A coordinate at least so far from the map's border."""
+    """A coordinate at least `margin` from the map's border."""
     return margin + (MAP_M - margin - margin) * fraction(word)
 
 

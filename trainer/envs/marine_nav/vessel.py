@@ -1,4 +1,4 @@
-"""How a vessel moves: three degrees of freedom, two thrusters that cannot turn.
+"""The dynamics of a vessel: three degrees of freedom, two thrusters that cannot turn.
 
 M v' = -C_RB v - (C_A + D + D_n) v_r + tau, where v is over ground and v_r through the water.
 Source: Fossen 2011, Handbook of Marine Craft Hydrodynamics and Motion Control, chapters 6 and 8,
@@ -11,32 +11,7 @@ import math
 
 from ..trigonometry import sine_and_cosine
 from .bindings import num_robots, num_vortices, real, thrust_rates
-from .constants import (
-    ADDED_SURGE_KG,
-    CORE_RADIUS_M,
-    DECISION_S,
-    HALF,
-    MASS_KG,
-    MAX_THRUST_N,
-    MAX_THRUST_RATE_N_PER_S,
-    MIN_THRUST_N,
-    NUM_SUBSTEPS,
-    ONE,
-    STEP_S,
-    SURGE_DRAG,
-    SURGE_DRAG_2,
-    SURGE_INERTIA_KG,
-    SWAY_DRAG,
-    SWAY_DRAG_2,
-    SWAY_INERTIA_KG,
-    THRUSTER_ARM_M,
-    TINY_M,
-    TURN,
-    YAW_DRAG,
-    YAW_DRAG_2,
-    YAW_INERTIA_KG_M2,
-    ZERO,
-)
+from .constants import CORE_RADIUS_M, HALF, ONE, TURN, ZERO
 from .layout import (
     CIRCULATION,
     ENERGY,
@@ -59,16 +34,35 @@ from .layout import (
     vortex_row,
 )
 
+# X is surge, Y sway, N yaw; u, v and r the velocities.
+MASS_KG = 400.0
+ADDED_SURGE_KG = -20.0  # -X_udot: the source has X_udot = +20
+SURGE_INERTIA_KG = 380.0  # this and the next two include the added mass of the water
+SWAY_INERTIA_KG = 400.0
+YAW_INERTIA_KG_M2 = 450.0 + 980.0
+SURGE_DRAG, SURGE_DRAG_2 = 100.0, 150.0  # N s/m and N s2/m2
+SWAY_DRAG, SWAY_DRAG_2 = 100.0, 150.0
+YAW_DRAG, YAW_DRAG_2 = 980.0, 950.0  # N m s and N m s2
+THRUSTER_ARM_M = 1.25  # from each thruster to the middle
+MIN_THRUST_N, MAX_THRUST_N = -500.0, 1000.0
+MAX_THRUST_RATE_N_PER_S = 1000.0
+
+STEP_S = 0.05
+NUM_SUBSTEPS = 10
+DECISION_S = 0.5
+
+TINY_M = 1e-6  # nearer to the middle of a core the current falls to nothing
+
 
 def continuous_thrust_rates(actions, row):
-    """Two shares of the fastest change, -1 to 1 each."""
+    """Two fractions of the largest change, from -1 to 1."""
     left = min(max(real(actions[row, 0]), -ONE), ONE)
     right = min(max(real(actions[row, 1]), -ONE), ONE)
     return left * MAX_THRUST_RATE_N_PER_S, right * MAX_THRUST_RATE_N_PER_S
 
 
 def discrete_thrust_rates(actions, row):
-    """One of 25: a fifth for each thruster, in the order 0, -500, -1000, 500, 1000 N/s."""
+    """One of 25 pairs: 0, -500, -1000, 500 or 1000 N/s for either thruster."""
     return fifth(actions[row] // 5), fifth(actions[row] % 5)
 
 
@@ -78,7 +72,7 @@ def fifth(choice):
 
 
 def apply_thrust(state, env, robot, actions):
-    """Change both thrusts for a whole decision at once."""
+    """Change both thrusts by what they would change within a decision."""
     row = robot_row(robot)
     left_rate, right_rate = thrust_rates(actions, env * num_robots + robot)
     left = state[row + LEFT_N, env] + left_rate * DECISION_S
@@ -90,7 +84,7 @@ def apply_thrust(state, env, robot, actions):
 
 
 def drive(state, env, robot):
-    """Move a robot for one decision, with the thrusts that it has.
+    """Move a robot for one decision with its present thrusts.
 
     The velocity over ground that others see is that from before the last sub-step.
     """
@@ -139,14 +133,14 @@ def accelerations(surge, sway, yaw_rate, ground_surge, ground_sway, left, right)
 
 
 def within_a_turn(angle):
-    """The same angle in [0, 2 pi), of one at most a turn outside."""
+    """The same angle in [0, 2 pi), for an angle at most a turn outside."""
     if angle < ZERO:
         angle += TURN
     return angle - TURN if angle >= TURN else angle
 
 
 def current_at(state, env, x, y):
-    """(vx, vy) in m/s at a point.
+    """The current (vx, vy) at a point, in m/s.
 
     A core turns like a solid body; outside, the speed falls as one over the distance. The direction
     is across that *towards* the core.

@@ -1,4 +1,4 @@
-"""One kind of MarineNav world, and its functions with everything that they leave open bound."""
+"""The sizes and choices that MarineNav is compiled for, and its functions with these bound."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...jit.compiling import compiled
-from ...jit.templates import rebound
+from ...jit.templates import rebound_all
 from ...spaces import Box, Discrete
 from .. import trigonometry
 from ..spec import EnvSpec
-from . import constants, environment, noise, vessel
-from .constants import NOISE_REACH_M, RANGE_M, SEEN_OBJECTS
+from . import constants, environment, noise, scenarios, vessel
+from .constants import RANGE_M, SEEN_OBJECTS
 from .layout import (
     MOST_STAGES,
     NOISE_SIZE,
@@ -27,10 +27,11 @@ from .layout import (
 )
 
 NUM_DISCRETE = 25
+NOISE_REACH_M = 0.5  # more than the noise drawn can shift anything
 UNLIMITED_M = 1e6
 
-# What each number of an observation is multiplied by: most are then within about 1.
-METRE, METRE_PER_S, NEWTON = 1 / RANGE_M, 1 / 3.0, 1 / constants.MAX_THRUST_N
+# Factors of the numbers of an observation, which bring most of them within about 1.
+METRE, METRE_PER_S, NEWTON = 1 / RANGE_M, 1 / 3.0, 1 / vessel.MAX_THRUST_N
 THING_SCALE = (METRE, METRE, METRE_PER_S, METRE_PER_S, 1.0)
 OBS_SCALE = np.array(
     (*THING_SCALE, NEWTON, NEWTON, *THING_SCALE * SEEN_OBJECTS, *[1.0] * SEEN_OBJECTS)
@@ -38,7 +39,7 @@ OBS_SCALE = np.array(
 
 
 class World(NamedTuple):
-    """What MarineNav is compiled for: room for so many things, and what is done with them."""
+    """The sizes and choices that MarineNav is compiled for."""
 
     robots: int = 5
     obstacles: int = 4
@@ -49,9 +50,8 @@ class World(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Tells it from all others."""
-        sizes = f"{self.robots}_{self.obstacles}_{self.vortices}"
-        return "_".join(["marine_nav", sizes, self.actions, self.noise, self.precision])
+        """A name that differs from those of all other worlds."""
+        return "_".join(["marine_nav", *map(str, self)])
 
     @property
     def real(self) -> Any:
@@ -59,7 +59,7 @@ class World(NamedTuple):
 
     @property
     def first_rows(self) -> dict[str, int]:
-        """Where in the state each list begins, and the size of all."""
+        """The rows of the state in which its lists begin, and the number of all rows."""
         robots = WORLD_SIZE
         obstacles = robots + self.robots * ROBOT_SIZE
         vortices = obstacles + self.obstacles * OBSTACLE_SIZE
@@ -83,9 +83,7 @@ class World(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """The functions of `EnvSpec`, and `start`, which begins an episode with the scenario in the
-    state.
-    """
+    """The functions of `EnvSpec`, and `start`, which begins an episode with a given scenario."""
 
     reset: Callable[..., Any]
     start: Callable[..., Any]
@@ -95,25 +93,26 @@ class Functions(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MarineNavSpec(EnvSpec):
-    """What steps a kind of world, and that kind."""
+    """An `EnvSpec` with the world that it was compiled for."""
 
     world: World
 
 
 @cache
 def functions_of(world: World) -> Functions:
-    """The scalar functions of a kind of world; those that they call are compiled."""
-    made: dict[Any, Any] = {}
+    """The scalar functions of a world, in which all functions that they call are compiled."""
     templates = (environment.reset, environment.start, environment.step, environment.observe)
-    bound = bindings_of(world)
-    return Functions(*(rebound(template, compiled, bound, made) for template in templates))
+    return Functions(*rebound_all(templates, compiled, bindings_of(world)))
 
 
 def bindings_of(world: World) -> dict[str, Any]:
-    """What `bindings.py` leaves open, and all of `constants.py` in the world's precision."""
+    """The values of the names in `bindings.py`, and all real constants in the world's precision."""
     real = world.real
     numbers = {
-        name: real(value) for name, value in vars(constants).items() if isinstance(value, float)
+        name: real(value)
+        for module in (constants, environment, noise, scenarios, vessel)
+        for name, value in vars(module).items()
+        if isinstance(value, float)
     }
     is_double = world.precision == "float64"
     sees = {"drawn": noise.drawn_noise, "none": noise.no_noise, "injected": noise.injected_noise}

@@ -1,4 +1,4 @@
-"""The package `mettagrid`, where it is installed in a version that is known."""
+"""The package `mettagrid`, if a known version is installed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def installed_version() -> str:
 
 
 def library() -> SimpleNamespace:
-    """What is used of it. Raises ConfigError."""
+    """The parts of the package that operant uses. Raises ConfigError."""
     found = installed_version()
     try:
         from mettagrid.config import event_config, handler_config, mettagrid_config

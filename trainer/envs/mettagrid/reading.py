@@ -1,4 +1,4 @@
-"""How policies read the tokens of a game."""
+"""Embeddings of the tokens of a game."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHARED = {
 
 
 def embedding_for(section: MettaGridConfig, game: Any, seed: int) -> TokenEmbedding:
-    """Raises ConfigError where the library numbers what is seen of the arena in another way."""
+    """The embedding of a game's tokens. Raises ConfigError if the library numbers features anew."""
     names = game.id_map()
     if section.config:
         return TokenEmbedding(tokens_of(game), section.embedding_size, seed)
@@ -35,14 +35,14 @@ def embedding_for(section: MettaGridConfig, game: Any, seed: int) -> TokenEmbedd
 
 
 def tokens_of(game: Any) -> Tokens:
-    """Of any game: tags and the last action are one of many, inventories amounts."""
+    """Tokens of any game: tags and the last action are categories, inventories amounts."""
     names = game.id_map()
-    of_kinds = {"tag": len(names.tag_names()), "last_action": len(game.actions.actions())}
+    categories = {"tag": len(names.tag_names()), "last_action": len(game.actions.actions())}
     features = tuple(
         (
             feature.id,
             Feature(
-                of_kinds.get(feature.name, 0),
+                categories.get(feature.name, 0),
                 1 / feature.normalization,
                 feature.name.startswith("inv:"),
             ),

@@ -15,7 +15,7 @@ from numpy import float32, int32, int64, uint64
 
 from ...jit.compiling import compiled
 from ...jit.streams import four_words, unit
-from ...jit.templates import declared, rebound
+from ...jit.templates import declared, rebound_all
 from ..names import MINATAR_PREFIX
 from .common import DRAW, FIRE, KEY, NOTHING, STEP
 
@@ -108,6 +108,4 @@ def bound_functions(
         "draw_integer": draw_integer,
         "begin_game": rules.reset,
     }
-    made: dict[Any, Any] = {}
-    functions = reset, rules.step, rules.observe
-    return Functions(*(rebound(function, compile_, bound, made) for function in functions))
+    return Functions(*rebound_all((reset, rules.step, rules.observe), compile_, bound))

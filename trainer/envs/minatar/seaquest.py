@@ -159,7 +159,7 @@ def remove(state, env, first, number):
 
 
 def oldest_at(state, env, first, cell):
-    """The number of the oldest thing of a list that is in a cell; -1 if there is none."""
+    """The number of the oldest entry of a list in a cell; -1 if there is none."""
     for number in range(whole(state, env, first)):
         if whole(state, env, first + 1 + number) & CELL == cell:
             return number

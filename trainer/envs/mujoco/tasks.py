@@ -28,7 +28,7 @@ class Simulations:
     dt: float  # seconds of an env step
     qpos: Array = field(init=False)  # [N, nq]
     qvel: Array = field(init=False)  # [N, nv]
-    state: Array = field(init=False)  # [N, nstate], all that the next step depends on
+    state: Array = field(init=False)  # [N, nstate], everything that determines the next step
 
     def __post_init__(self) -> None:
         bind = self.batch.bind

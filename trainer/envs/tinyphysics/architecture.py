@@ -1,8 +1,8 @@
-"""The challenge's transformer, found in an ONNX graph: its sizes and its weights.
+"""Reads the sizes and weights of the challenge's transformer from an ONNX graph.
 
-Nothing is taken from names. The products with constant matrices, in the order of computation, are
-the embedding of the state, four for each block and the head; what they lie between is checked
-against the architecture, and whoever rebuilds the model compares its numbers with the graph's.
+Names are not used. The products with constant matrices, in the order of computation, are the
+embedding of the state, four per block, and the head. Their shapes are checked here, and a rebuilt
+model is checked against the graph's numbers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from ....shared.errors import UsageError
 from .constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
 
 Weights = NDArray[np.float32]
+EPSILON = 1e-5  # of the layer norms
 PRODUCTS_OF_A_BLOCK = 4
 
 Shape = tuple[int | str, ...]
 
 
 class ArchitectureError(UsageError):
-    """A model is built otherwise than the public one."""
+    """A model has another architecture than the public one."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"operant runs pre-norm transformers like the public model only: {reason}")
@@ -31,7 +32,7 @@ class ArchitectureError(UsageError):
 
 @dataclass(frozen=True)
 class Linear:
-    """x @ weight [inputs, outputs] + bias [outputs], where there is one."""
+    """x @ weight [inputs, outputs] + bias [outputs], if there is a bias."""
 
     weight: Weights
     bias: Weights | None
@@ -141,7 +142,7 @@ class _Reader:
         return linears
 
     def _norms(self) -> list[Norm]:
-        """A norm is what is scaled by a vector and shifted by another, or a node of that name."""
+        """Layer norms: nodes of that type, or quotients scaled and shifted by constant vectors."""
         norms = []
         for node in self._nodes:
             if node.op_type == "LayerNormalization":
@@ -156,7 +157,7 @@ class _Reader:
         return norms
 
     def _operand(self, name: str, op_type: str, size: int | str = 0) -> Weights | None:
-        """The constant vector that `name` is next combined with, if it is."""
+        """The constant vector of the next `op_type` on `name`, if there is one."""
         for user in self._users.get(name, []):
             if user.op_type == op_type:
                 for other in user.input:
@@ -192,7 +193,7 @@ class _Reader:
 
 
 def tensor_shapes(graph: Any) -> dict[str, Shape]:
-    """Of every tensor whose number of axes is known; a size that is not is a word."""
+    """Shapes of the tensors whose number of axes is known; unknown sizes are strings."""
     shapes: dict[str, Shape] = {i.name: tuple(i.dims) for i in graph.initializer}
     for value in (*graph.value_info, *graph.input, *graph.output):
         tensor = value.type.tensor_type

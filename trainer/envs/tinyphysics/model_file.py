@@ -1,4 +1,4 @@
-"""The model of a challenge as a file: found, read, and checked to be one."""
+"""Reads the model of the challenge from a file and checks its interface."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ OUTPUT = (CONTEXT_STEPS, VOCABULARY_SIZE)
 
 
 class ModelError(UsageError):
-    """A model cannot be used: the text names the file and what it is or has instead."""
+    """A model cannot be used; the message names the file and the difference."""
 
 
 def check_files(model: str, routes: str) -> None:
-    """Raises UsageError unless there are a model and routes, '' being where they usually lie."""
+    """Raises UsageError unless there are a model and routes; '' is their default place."""
     read_model(model_path(model))
     route_paths(routes_folder(routes))
 

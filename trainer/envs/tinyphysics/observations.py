@@ -1,9 +1,10 @@
-"""What a policy sees: 256 numbers within [-5, 5], of what a controller in the challenge is told.
+"""Observations of a policy: 256 numbers within [-5, 5], from the inputs of the challenge's
+controllers.
 
-A controller is told the logged steering of the first steps as little as it is told the car's past
-before its first call: the actions here are its own, and what it has not seen is 0. So a policy sees
-the same in training, in evaluation and in the challenge. Source: the published recipe that reached
-42.2 on the official routes.
+A controller of the challenge gets neither the logged steering nor the car's past before its first
+call. Observations therefore use the policy's own actions, and zeros for the time before, so that
+they are equal in training, in evaluation and in the challenge. Source: the published recipe that
+reached 42.2 on the official routes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _HISTORIES = slice(NUM_CORE, NUM_CORE + 2 * CONTEXT_STEPS)
 class Observer:
     """Observations of a simulation's routes, from histories that live on its device.
 
-    `actions` [N, T] are the policy's own; `note` records them.
+    `actions` [N, T] are those of the policy; `note` records them.
     """
 
     def __init__(self, simulation: Simulation, dtype: torch.dtype) -> None:

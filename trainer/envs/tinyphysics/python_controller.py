@@ -1,4 +1,4 @@
-"""Any controller class of the challenge, one object for each route."""
+"""Runs any controller class of the challenge, one object per route."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ....shared.errors import OperantError, UsageError
 from .constants import PLAN_STEPS
 from .simulator import Simulation
 
-PACKAGE = "controllers"  # what a controller of the challenge takes itself to be in
+PACKAGE = "controllers"  # the package in which the challenge imports controllers
 
 
 class State(NamedTuple):
@@ -38,7 +38,7 @@ class FuturePlan(NamedTuple):
 
 
 class PythonController:
-    """Calls `update(target_lataccel, current_lataccel, state, future_plan)` for route by route."""
+    """Calls `update(target_lataccel, current_lataccel, state, future_plan)` for every route."""
 
     def __init__(self, make: Callable[[], Any], name: str) -> None:
         self._make, self._name = make, name
@@ -101,7 +101,7 @@ def load_python_controller(path: Path) -> PythonController:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the file does
+    except Exception as error:  # the file may raise anything
         raise UsageError(f"{path}: {type(error).__name__}: {error}") from None
     controller: Any = getattr(module, "Controller", None)
     if not callable(getattr(controller, "update", None)):

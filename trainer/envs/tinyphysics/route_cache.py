@@ -1,7 +1,7 @@
-"""A folder of routes, parsed once and from then on mapped into memory.
+"""A folder of routes, parsed once and then mapped into memory.
 
-The cache is one NumPy array of float64, in a file among the user's caches and there in a folder of
-its own for every folder of routes; nothing is left among people's data:
+The cache is one NumPy array of float64, in a file of the user's cache folder; nothing is written
+into the folder of routes:
 
     offsets [R + 1]    where each route's rows begin, and where the last one's end
     rows [sum, 5]      of all routes, in the order of `FIELDS`
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ....shared.errors import NotHereError, UsageError
 from .route_file import FIELDS, RouteError, read_route
-from .routes import Broken, OnBroken, Routes, side_by_side
+from .routes import Routes, side_by_side
 
 FORMAT = 1
 PREFIX = "routes-"
@@ -38,34 +38,27 @@ class RouteFolder:
         self,
         folder: Path,
         *,
-        on_broken: OnBroken = "refuse",
+        skip_broken: bool = False,
         progress: Progress = lambda paths, _: paths,
     ) -> None:
-        """Parse the folder, or find that done.
+        """Parse the folder, or map its cache. `broken` are the reasons why routes were left out.
 
-        `progress` is handed the files to parse and their number. Raises UsageError, for a broken
-        route unless those are skipped, and then when none is left.
+        `progress` is handed the files to parse and their number. Raises UsageError where no route
+        can be driven, and for a broken route unless `skip_broken`.
         """
         self._paths = route_paths(folder)
         self._offsets, self._rows = _load_or_parse(folder, self._paths, progress)
         lengths = np.diff(self._offsets)
-        self.broken = tuple(
-            Broken(self._paths[i].name, _reason(self._paths[i]))
-            for i in np.flatnonzero(lengths == 0)
-        )
-        if self.broken and on_broken == "refuse":
+        self.broken = [_reason(self._paths[i]) for i in np.flatnonzero(lengths == 0)]
+        if self.broken and not skip_broken:
             more = f" (and {len(self.broken) - 1} more)" if len(self.broken) > 1 else ""
-            raise RouteError(f"{self.broken[0].reason}{more}; --skip-broken leaves such routes out")
+            raise RouteError(f"{self.broken[0]}{more}; --skip-broken leaves such routes out")
         self._good = np.flatnonzero(lengths)
         if not len(self._good):
-            raise RouteError(f"no route in {folder} can be driven: {self.broken[0].reason}")
+            raise RouteError(f"no route in {folder} can be driven: {self.broken[0]}")
 
     def __len__(self) -> int:
         return len(self._good)
-
-    @property
-    def names(self) -> list[str]:
-        return [self._paths[i].name for i in self._good]
 
     def take(self, index: Sequence[int] | NDArray[np.int64]) -> Routes:
         """The routes of these numbers, 0 to `len` - 1."""
@@ -92,12 +85,11 @@ def _load_or_parse(
     folder: Path, paths: list[Path], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     place = _user_cache(folder) / f"{PREFIX}{_digest(paths)}.npy"
-    # A cache that is not there, cut short or damaged is made anew: NumPy raises whatever the bytes
-    # lead it to.
+    # A missing, short or damaged cache is made again; NumPy may raise anything on damaged bytes.
     with contextlib.suppress(Exception):
         return _split(np.load(place, mmap_mode="r"), len(paths))
     flat = _parse(paths, progress)
-    with contextlib.suppress(OSError):  # read-only or full: then the next start parses again
+    with contextlib.suppress(OSError):  # read-only or full: the next start parses again
         _write(place, flat)
     return _split(flat, len(paths))
 
@@ -123,7 +115,7 @@ def _split(
 
 
 def _write(path: Path, flat: NDArray[np.float64]) -> None:
-    """Write a cache in one step, and remove the ones of former states of the folder."""
+    """Write a cache by renaming it into place, and remove the folder's old caches."""
     path.parent.mkdir(parents=True, exist_ok=True)
     building = path.with_name(f"{path.name}.{os.getpid()}")
     try:
@@ -141,7 +133,7 @@ def _write(path: Path, flat: NDArray[np.float64]) -> None:
 def _digest(paths: list[Path]) -> str:
     digest = hashlib.sha256(f"{FORMAT} {','.join(FIELDS)}".encode())
     for path in paths:
-        size, time_ns = -1, 0  # of a link that leads nowhere, which cannot be read either
+        size, time_ns = -1, 0  # a broken link, which cannot be read either
         with contextlib.suppress(OSError):
             status = path.stat()
             size, time_ns = status.st_size, status.st_mtime_ns
@@ -150,7 +142,7 @@ def _digest(paths: list[Path]) -> str:
 
 
 def _user_cache(folder: Path) -> Path:
-    """Where the cache of a folder of routes goes: a folder of its own for each."""
+    """The cache folder of a folder of routes."""
     place = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
     return platformdirs.user_cache_path("operant") / "tinyphysics" / place
 

@@ -1,17 +1,14 @@
-"""Many routes side by side, as the simulator takes them."""
+"""Routes as one array, the input of the simulator."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .route_file import FIELDS
-
-OnBroken = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True)
@@ -40,15 +37,8 @@ class Routes:
         return Routes(names, self.rows[index, : num_rows.max()], num_rows)
 
 
-class Broken(NamedTuple):
-    """A route that was skipped, and why."""
-
-    name: str
-    reason: str
-
-
 def side_by_side(names: Sequence[str], routes: Sequence[NDArray[np.float64]]) -> Routes:
-    """Routes of `rows` [rows, 5] each, padded to the longest."""
+    """Routes with rows [T_i, 5], padded to the longest."""
     num_rows = np.array([len(rows) for rows in routes], np.int64)
     longest = int(num_rows.max())
     if (num_rows == longest).all():

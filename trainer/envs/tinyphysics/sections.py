@@ -16,50 +16,29 @@ EPISODE_STEPS = COST_END - CONTROL_START
 GPU_ENGINES = ("onnxruntime-cuda", "tensorrt")
 
 
+def _cost(name: str, description: str, level: int = 0) -> Metric:
+    return Metric(f"cost/{name}", "cost", level=level, better="down", description=description)
+
+
+def _time(name: str, part: str) -> Metric:
+    return Metric(
+        f"time/{name}_s", "s", "timer", level=1, description=f"part of collecting: {part}"
+    )
+
+
 class TinyPhysicsConfig(EnvSection):
     """The learned car model of the controls challenge."""
 
     metrics: ClassVar[tuple[Metric, ...]] = (
-        Metric("cost/total", "cost", better="down", description="mean of the training episodes"),
-        Metric(
-            "cost/held_out",
-            "cost",
-            better="down",
-            description="mean of the routes held out, the policy's mean steering",
-        ),
-        Metric(
-            "cost/lataccel", "cost", better="down", description="of tracking, training episodes"
-        ),
-        Metric("cost/jerk", "cost", better="down", description="of comfort, training episodes"),
-        Metric(
-            "cost/held_out_lataccel",
-            "cost",
-            level=1,
-            better="down",
-            description="of tracking, routes held out",
-        ),
-        Metric(
-            "cost/held_out_jerk",
-            "cost",
-            level=1,
-            better="down",
-            description="of comfort, routes held out",
-        ),
-        Metric(
-            "time/inference_s",
-            "s",
-            "timer",
-            level=1,
-            description="of collecting: the model of the car",
-        ),
-        Metric(
-            "time/controller_s",
-            "s",
-            "timer",
-            level=1,
-            description="of collecting: observations and the policy",
-        ),
-        Metric("speed/route_ms", "ms", better="down", description="of collecting, for each route"),
+        _cost("total", "mean of the training episodes"),
+        _cost("held_out", "mean of the routes held out, steered by the policy's mean"),
+        _cost("lataccel", "tracking cost of the training episodes"),
+        _cost("jerk", "comfort cost of the training episodes"),
+        _cost("held_out_lataccel", "tracking cost of the routes held out", level=1),
+        _cost("held_out_jerk", "comfort cost of the routes held out", level=1),
+        _time("inference", "the model of the car"),
+        _time("controller", "observations and the policy"),
+        Metric("speed/route_ms", "ms", better="down", description="collecting time per route"),
     )
 
     model: str = Field("", description="the ONNX file; '': where `download` puts it")

@@ -1,4 +1,4 @@
-"""Episodes along many routes in lockstep, step by step as the reference has them."""
+"""Episodes along many routes in lockstep, equal to the reference step by step."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from .constants import (
     CONTEXT_STEPS,
     CONTROL_START,
     COST_END,
+    LATACCEL_COST_WEIGHT,
     MAX_LATACCEL_CHANGE_M_PER_S2,
     MAX_STEER,
     PLAN_STEPS,
     STATE_SIZE,
+    STEP_S,
 )
-from .cost import Costs, episode_costs
 from .engines.engine import Engine
 from .routes import Routes
-from .tokenizer import Tokenizer
+from .tokens import Tokenizer
 
 SERIES = ("targets", "roll_lataccels", "v_egos", "a_egos", "steers", "actions", "lataccels")
 
@@ -40,16 +41,26 @@ class Controller(Protocol):
 
 
 @dataclass(frozen=True)
-class Trajectories:
-    """What happened, routes in the order they were given; padding after a route's end is free.
+class Costs:
+    """Costs of each episode, [N] float64 on the processor."""
 
-    `actions` and `lataccels` [T, N] float64 are the histories; `tokens` [T, N] int16 what the
-    model drew, -1 where it was not asked.
+    lataccel: Tensor
+    jerk: Tensor
+
+    @property
+    def total(self) -> Tensor:
+        return LATACCEL_COST_WEIGHT * self.lataccel + self.jerk
+
+
+@dataclass(frozen=True)
+class Trajectories:
+    """Episodes along N routes, in the order in which these were given.
+
+    `actions` and `lataccels` [T, N] float64; rows after a route's end have no meaning.
     """
 
     actions: Tensor
     lataccels: Tensor
-    tokens: Tensor
     costs: Costs
 
 
@@ -82,15 +93,12 @@ class Simulation:
         self.actions = torch.cat(
             [steers[:CONTEXT_STEPS], steers[CONTEXT_STEPS:].clamp(-MAX_STEER, MAX_STEER)]
         )
-        # Up to the control window the car is said to follow its target.
+        # Before the control window the car follows its target.
         self.lataccels = self.targets.clone()
         # The model's inputs for all steps, an episode's side by side: a window is a slice.
         shape = (self.num_routes, len(self.targets))
         self._states = torch.empty((*shape, STATE_SIZE), dtype=torch.float32, device=self.device)
         self._tokens = torch.empty(shape, dtype=torch.int64, device=self.device)
-        self.sampled = torch.full(
-            (len(self.targets), self.num_routes), -1, dtype=torch.int16, device=self.device
-        )
         for place, values in enumerate(
             (self.actions, self.roll_lataccels, self.v_egos, self.a_egos)
         ):
@@ -101,36 +109,31 @@ class Simulation:
         """How many routes reach `step`."""
         return int(np.searchsorted(-self._lengths, -step))
 
-    def last_step(self, full_trajectory: bool) -> int:
+    def last_step(self) -> int:
         """The step after the last that is simulated."""
-        longest = int(self._lengths[0])
-        return longest if full_trajectory else min(longest, COST_END)
+        return min(int(self._lengths[0]), COST_END)
 
     def next_tokens(self, step: int) -> Tensor:
-        """What the model draws at `step` [n] from the histories as they are."""
+        """Tokens [n] that the model draws at `step` from the histories as they are.
+
+        It sees 20 states, the last of them that of `step`, and the 20 tokens before `step`.
+        """
         running = self.num_running(step)
-        states, tokens = self.model_inputs(step, running)
+        states = self._states[:running, step - CONTEXT_STEPS + 1 : step + 1]
+        tokens = self._tokens[:running, step - CONTEXT_STEPS : step]
         return self.engine.next_tokens(states, tokens, self._draws[step, :running])
 
-    def model_inputs(self, step: int, running: int) -> tuple[Tensor, Tensor]:
-        """States [n, 20, 4], the step's own among them, and tokens [n, 20], which end before it."""
-        states = self._states[:running, step - CONTEXT_STEPS + 1 : step + 1]
-        return states, self._tokens[:running, step - CONTEXT_STEPS : step]
-
     def act(self, step: int, actions: Tensor) -> None:
-        """Take the controller's actions [n] at `step`; before the control window they are lost."""
+        """Take the controller's actions [n] at `step`; before the control window drop them."""
         running = len(actions)
         if step >= self.control_start:
             self.actions[step, :running] = actions.clamp(-MAX_STEER, MAX_STEER)
             self._states[:running, step, 0] = self.actions[step, :running].float()
 
     def advance(self, step: int) -> None:
-        """Ask the model where the car is after `step`; before the control window the log says."""
+        """Append what the model draws at `step` of the control window to the histories."""
         tokens = self.next_tokens(step)
         running = len(tokens)
-        self.sampled[step, :running] = tokens.to(torch.int16)
-        if step < self.control_start:
-            return
         current = self.lataccels[step - 1, :running]
         change = MAX_LATACCEL_CHANGE_M_PER_S2
         lataccels = torch.minimum(
@@ -164,7 +167,6 @@ class Simulation:
             setattr(branch, name, values)
         for name in ("_states", "_tokens"):
             setattr(branch, name, getattr(self, name)[:running, rows].repeat_interleave(copies, 0))
-        branch.sampled = self.sampled[rows, :running].repeat_interleave(copies, 1)
         branch.control_start = 0
         branch.num_routes = running * copies
         branch._lengths = np.full(branch.num_routes, len(branch.targets))
@@ -177,13 +179,12 @@ class Simulation:
         return branch, start
 
     def trajectories(self) -> Trajectories:
-        """What happened so far, in the order the routes were given."""
+        """The episodes so far, in the order in which the routes were given."""
         back = torch.argsort(self.order)
         costs = episode_costs(self.targets, self.lataccels, self.num_rows)
         return Trajectories(
             self.actions.cpu()[:, back],
             self.lataccels.cpu()[:, back],
-            self.sampled.cpu()[:, back],
             Costs(costs.lataccel[back], costs.jerk[back]),
         )
 
@@ -195,20 +196,38 @@ def simulate(
     controller: Controller,
     draws: Tensor | NDArray[np.float64],
     *,
-    full_trajectory: bool = False,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Trajectories:
     """Drive every route from its start to the end of the cost window.
 
-    Before the control window the controller is called, as one with memory needs, but the model is
-    not: what it says there is discarded. `full_trajectory` asks it at every step nevertheless, and
-    drives on to the routes' ends. `tick` is called after every step.
+    The controller is called from the first simulated step on, because it may have a memory, the
+    model in the control window alone: before it the log decides. `tick` is called after every step.
     """
     simulation = Simulation(engine, routes, draws)
     controller.begin(simulation)
-    for step in range(CONTEXT_STEPS, simulation.last_step(full_trajectory)):
+    for step in range(CONTEXT_STEPS, simulation.last_step()):
         simulation.act(step, controller.actions(simulation, step))
-        if step >= CONTROL_START or full_trajectory:
+        if step >= CONTROL_START:
             simulation.advance(step)
         tick(step)
     return simulation.trajectories()
+
+
+def episode_costs(targets: Tensor, lataccels: Tensor, num_rows: Tensor) -> Costs:
+    """Costs of `lataccels` against `targets`, both [T, N], in the cost window of each route.
+
+        lataccel = 100 * mean((target - current)^2)
+        jerk     = 100 * mean((diff(current) / 0.1)^2)
+
+    `num_rows` [N] are the lengths of the routes: later rows do not count. Where the window has one
+    row the jerk cost is 0.
+    """
+    targets, lataccels = targets[CONTROL_START:COST_END], lataccels[CONTROL_START:COST_END]
+    window = (num_rows - CONTROL_START).clamp(max=len(targets))
+    row = torch.arange(len(targets), device=targets.device).unsqueeze(1)
+    errors = torch.where(row < window, (targets - lataccels) ** 2, 0.0)
+    jerks = torch.where(row[1:] < window, (lataccels.diff(dim=0) / STEP_S) ** 2, 0.0)
+    return Costs(
+        (100 * errors.sum(0) / window).cpu(),
+        (100 * jerks.sum(0) / (window - 1).clamp(min=1)).cpu(),
+    )

@@ -164,7 +164,7 @@ def _huggingface_hub() -> Any:
 
 @contextmanager
 def _hub_errors(what: str) -> Iterator[None]:
-    """What the Hub refuses, or the network, as one line."""
+    """Turn errors of the Hub or the network into a HubError of one line."""
     missing = importlib.import_module("huggingface_hub.errors").RepositoryNotFoundError
     try:
         yield

@@ -1,8 +1,7 @@
 """What off-policy algorithms learn from: the newest transitions, and draws from them."""
 
-from .batch import Batch
 from .layout import Layout
 from .priorities import Priorities
-from .replay import Replay
+from .replay import Batch, Replay
 
 __all__ = ["Batch", "Layout", "Priorities", "Replay"]

@@ -29,7 +29,7 @@ class Agent(NamedTuple):
 def scene(spec: Any, states: NDArray[Any], selected: int) -> Scene:
     world, first = spec.world, spec.world.first_rows
     state = states[-1]
-    cells = state[first["first_cell"] : first["first_told"]].reshape(-1, world.stride)
+    cells = state[first["first_cell"] : first["first_map_cell"]].reshape(-1, world.stride)
     kinds = cells[REACH:-REACH, REACH:-REACH].astype(np.int64) % KINDS
     blocks = states[:, first["first_agent"] : first["first_cell"]]
     blocks = blocks[-TRAIL - 1 :].reshape(-1, world.agents, AGENT_SIZE)

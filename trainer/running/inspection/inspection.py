@@ -1,4 +1,4 @@
-"""What a run is looked at for on its way, by what is due."""
+"""Inspects a run on its way: gradients, weights, traces, and episodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from ...experiment.intervals import Due
 from ...experiment.trained_policy import TrainedPolicy
 from ...experiment.untrained import make_policy
 from ...playing import make_episodes
+from ..step import Step
 from .tracing import Tracer, delete_old
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def analysed(parameters: Mapping[str, Tensor]) -> tuple[dict[str, float], Layers
 
 
 def layer_statistics(weights: Tensor) -> dict[str, float]:
-    """Of a layer's weights [outputs, ...inputs], as a matrix."""
+    """Statistics of a layer's weights [outputs, ...inputs], as a matrix."""
     matrix = weights.detach().to("cpu", torch.float64).flatten(1)
     if not matrix.isfinite().all():
         return dict.fromkeys(
@@ -94,7 +94,7 @@ def gradient_statistics(gradients: Sequence[Tensor]) -> dict[str, float]:
     return {f"gradient/{name}": float(figure) for name, figure in figures.items()}
 
 
-class Inspection:
+class Inspection(Step):
     """Looks at an `experiment` between iterations, with files in `run_folder`."""
 
     def __init__(self, experiment: Experiment, run_folder: Path, telemetry: Telemetry) -> None:
@@ -102,32 +102,29 @@ class Inspection:
         keep = experiment.config.trace.keep
         self._tracer = Tracer(experiment.executor, self._run.trace_folder, keep)
 
-    def tracing(self, is_due: bool) -> AbstractContextManager[None]:
-        """Around the next iteration, which is traced where that is due or was asked for."""
-        if is_due:
-            self._tracer.ask()
-        return self._tracer.iteration()
-
     @property
-    def wants_next(self) -> bool:
-        """Whether the next iteration must be over before anything else is done."""
-        return self._tracer.wants_next
+    def waits(self) -> bool:
+        """Whether the next iteration is traced."""
+        return self._tracer.is_tracing
 
-    def values(self, due: Due) -> dict[str, float]:
-        """Metrics of the iteration that is just over; waits for the device."""
-        values: dict[str, float] = {}
+    def before(self, due: Due) -> None:
+        """Trace the next iteration if that is due."""
+        if due.trace:
+            self._tracer.ask()
+        self._tracer.begin()
+
+    def after(self, row: dict[str, float], due: Due) -> None:
+        """End the trace, add metrics of gradients and weights, which wait for the device, and
+        record an episode.
+        """
+        if notice := self._tracer.finish():
+            self._telemetry.event("info", notice)
         if due.gradients:
             optimizers = self._experiment.algorithm.optimizers
             taken = [optimizer.gradient for optimizer in optimizers]
-            values |= gradient_statistics([gradient for gradient in taken if gradient is not None])
+            row |= gradient_statistics([gradient for gradient in taken if gradient is not None])
         if due.weights:
-            values |= self._weights()
-        return values
-
-    def after(self, due: Due) -> None:
-        """Tell of traces, and record an episode."""
-        for notice in self._tracer.take_notices():
-            self._telemetry.event("info", notice)
+            row |= self._weights()
         if due.episodes:
             recorder = EpisodeRecorder(self._experiment.config, self._run.episode_folder)
             # An environment that cannot be drawn, whatever it raises, or a full disk, is no reason
@@ -136,6 +133,10 @@ class Inspection:
                 with self._telemetry.stopwatch.phase("evaluate"):
                     path = recorder.record(self._experiment.policy, self._experiment.iteration)
                 self._telemetry.event("debug", f"episode: {path.name}")
+
+    def close(self) -> None:
+        """End a trace that is under way, without a file."""
+        self._tracer.stop()
 
     def _weights(self) -> dict[str, float]:
         experiment = self._experiment

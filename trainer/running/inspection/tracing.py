@@ -19,7 +19,7 @@ from ....shared.runs.owners import make_private_folder
 from ....shared.runs.run_folder import TRACE_ENDING
 from ....shared.runs.small_file import create_anew
 from ....shared.runs.tracing import failed_notice, written_notice
-from ...experiment.executors import Executor
+from ...experiment.experiment import Executor
 
 WARM_AT = 2  # iterations after which all is compiled and captured
 
@@ -31,8 +31,9 @@ class Tracer:
         self._executor, self._folder, self._keep = executor, folder, keep
         self._kinds: list[str] = []  # still to be traced
         self._names: list[str] = []  # of the files there are of what was asked for
-        self._notices: list[str] = []
         self._first = executor.num_started
+        self._profiler: Any = None  # of the iteration that is traced now
+        self._name, self._former_span = "", executor.span
 
     def ask(self) -> None:
         """Have the next iterations traced, once everything in them is compiled."""
@@ -40,43 +41,44 @@ class Tracer:
             self._kinds = ["", "-synchronised"] if has_gpu() else [""]
 
     @property
-    def wants_next(self) -> bool:
-        """Whether the next iteration is traced."""
-        return bool(self._kinds) and self._executor.num_started - self._first >= WARM_AT
+    def is_tracing(self) -> bool:
+        """Whether a trace is under way."""
+        return self._profiler is not None
 
-    @contextmanager
-    def iteration(self) -> Iterator[None]:
-        """Trace what is done inside where that is wanted. What goes wrong with it is a notice."""
-        if not self.wants_next:
-            yield
+    def begin(self) -> None:
+        """Trace the next iteration if that was asked for and nothing in it is compiled."""
+        if not self._kinds or self._executor.num_started - self._first < WARM_AT:
             return
         kind = self._kinds.pop(0)
-        name = f"iteration-{self._executor.num_started + 1:09d}{kind}{TRACE_ENDING}"
+        self._name = f"iteration-{self._executor.num_started + 1:09d}{kind}{TRACE_ENDING}"
         activities = [ProfilerActivity.CPU]
         if has_gpu():
             activities.append(ProfilerActivity.CUDA)
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # it would say on stderr that it begins
-        former, self._executor.span = self._executor.span, span_of(bool(kind))
-        profiler = profile(
+        profiler: Any = profile(
             activities=activities, record_shapes=True, experimental_config=every_thread()
         )
-        try:
-            profiler.start()
-            try:
-                yield
-                if has_gpu():
-                    torch.cuda.synchronize()  # what was started belongs to it
-            finally:
-                profiler.stop()
-        finally:
-            self._executor.span = former
-        self._write(profiler, name)
+        profiler.start()
+        self._profiler = profiler
+        self._former_span, self._executor.span = self._executor.span, span_of(bool(kind))
 
-    def take_notices(self) -> list[str]:
-        taken, self._notices = self._notices, []
-        return taken
+    def stop(self) -> Any:
+        """Stop the trace under way, if there is one; returns what has it."""
+        profiler, self._profiler = self._profiler, None
+        if profiler:
+            if has_gpu():
+                torch.cuda.synchronize()  # what was started belongs to it
+            profiler.stop()
+            self._executor.span = self._former_span
+        return profiler
 
-    def _write(self, profiler: Any, name: str) -> None:
+    def finish(self) -> str:
+        """Write the trace under way. Returns a notice once all that were asked for are written, or
+        if one cannot be; else an empty text.
+        """
+        profiler, name = self.stop(), self._name
+        if not profiler:
+            return ""
         building = self._folder / f".building-{name}"
         try:
             make_private_folder(self._folder, parents=False)
@@ -89,12 +91,12 @@ class Tracer:
                 building.unlink(missing_ok=True)
             self._kinds, self._names = [], []
             reason = str(error).partition("\n")[0] or type(error).__name__
-            self._notices.append(failed_notice(reason))
-            return
+            return failed_notice(reason)
         self._names.append(name)
-        if not self._kinds:
-            self._notices.append(written_notice(self._names))
-            self._names = []
+        if self._kinds:
+            return ""
+        names, self._names = self._names, []
+        return written_notice(names)
 
 
 def every_thread() -> Any:

@@ -18,7 +18,7 @@ from operant.trainer.algorithms.auxiliary.contrastive import (
     info_nce,
     steps_left,
 )
-from operant.trainer.algorithms.rows import rows_of
+from operant.trainer.algorithms.minibatches import fill_values, rows_of
 
 LSTM = ("policy.memory.kind=lstm", "policy.memory.size=8")
 ON = (*LSTM, "contrastive.coef=0.1")
@@ -105,7 +105,7 @@ def test_no_gradient_comes_from_steps_without_a_positive_nor_is_it_ever_nan():
 def in_rows(experiment):
     """A prepared minibatch of all rows, and the algorithm."""
     algorithm, rollout = experiment.algorithm, collected(experiment)
-    algorithm.evaluator.fill_values(rollout)
+    fill_values(experiment.policy, rollout)
     return algorithm.prepared(rows_of(rollout), None), algorithm
 
 
@@ -114,12 +114,12 @@ def test_it_changes_the_encoders_gradient_and_its_own_heads(make_experiment):
     rows, algorithm = in_rows(experiment)
     (contrastive,) = algorithm.auxiliary_losses
     encoder, head = experiment.policy.encoder[0].weight, experiment.policy.projection.weight
-    loss = contrastive.loss_sum(rows, algorithm.evaluator.evaluate_actions(rows))
+    loss = contrastive.loss_sum(rows, rows.evaluate(experiment.policy))
     by_encoder, by_head = torch.autograd.grad(loss, [encoder, head])
     assert by_encoder.norm() > 1e-3
     assert by_head.norm() > 1e-3
     # of features that are not live there would be no gradient
-    assert any(p is head for p in algorithm.gradient.parameters)
+    assert any(p is head for p in algorithm.parameters)
     before = head.detach().clone()
     iterate(experiment)
     assert not torch.equal(head, before)

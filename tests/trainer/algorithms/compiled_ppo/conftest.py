@@ -18,22 +18,25 @@ from operant.trainer.jit.products import LANES, ROWS, VECTORS
 
 
 def plain_tile(rows: int, vectors: int) -> Callable[..., None]:
-    """What `make_tile` makes, by NumPy."""
+    """A tile of `make_tile` by NumPy."""
     width = vectors * LANES
 
-    def tile(
-        start, start_at, start_row, a, a_at, a_row, a_step, b, b_at, b_row, c, c_at, c_row, inner
-    ):
+    def tile(start, a, b, c, inner, r, j):
         def part(array, at, row, height, columns, step=1):
             flat = array.reshape(-1)[at:]
             size = array.itemsize
             return as_strided(flat, (height, columns), (row * size, step * size))
 
-        sums = part(start, start_at, start_row, rows, width).copy()
+        def moved(array, at, row):
+            return array, at + r * row + j, row
+
+        sums = part(*moved(*start), rows, width).copy()
         if inner:
-            left = part(a, a_at, a_row, rows, inner, a_step)
-            sums += left @ part(b, b_at, b_row, inner, width)
-        part(c, c_at, c_row, rows, width)[:] = sums
+            array, at, row, step = a
+            left = part(array, at + r * row, row, rows, inner, step)
+            array, at, row = b
+            sums += left @ part(array, at + j, row, inner, width)
+        part(*moved(*c), rows, width)[:] = sums
 
     return tile
 

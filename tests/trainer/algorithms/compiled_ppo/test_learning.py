@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from operant.trainer.algorithms.ppo import PPO
-from operant.trainer.experiment.executors import as_numbers
+from operant.trainer.experiment.experiment import as_numbers
 from operant.trainer.experiment.untrained import learner_settings, make_policy, part_seed
 from operant.trainer.policies.normalizers import observe
 

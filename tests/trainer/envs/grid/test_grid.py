@@ -66,7 +66,7 @@ class Stepped:
     def kinds(self, env=0):
         world = self.spec.world
         first = world.first_rows
-        cells = self.envs.state.fields[first["first_cell"] : first["first_told"], env]
+        cells = self.envs.state.fields[first["first_cell"] : first["first_map_cell"], env]
         return cells.reshape(-1, world.stride).astype(int) % KINDS
 
 

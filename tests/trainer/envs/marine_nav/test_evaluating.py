@@ -5,17 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from marine_nav_settings import EPISODES_EACH, SETTINGS, generated, rounded
 
 from operant.trainer.envs.marine_nav.evaluating import in_turn, setting_of
 from operant.trainer.envs.marine_nav.making import make_spec
 from operant.trainer.envs.marine_nav.scenario import Scenario, all_scenarios, six_settings
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
-from operant.trainer.envs.marine_nav.six_settings import (
-    EPISODES_EACH,
-    SETTINGS,
-    generated,
-    rounded,
-)
 from operant.trainer.envs.marine_nav.world import World
 from operant.trainer.experiment.evaluation import evaluate, scenarios_of
 from operant.trainer.policies.policy import Memoryless

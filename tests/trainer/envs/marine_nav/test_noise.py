@@ -1,4 +1,4 @@
-"""What robots see wrongly is distributed as it should be."""
+"""The noise of observations has the right distribution."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def draws():
 
 
 def largest_distance(samples, cumulative):
-    """Of Kolmogorov and Smirnov."""
+    """The statistic of Kolmogorov and Smirnov."""
     ranks = np.arange(len(samples) + 1) / len(samples)
     values = cumulative(np.sort(samples))
     return max(np.abs(values - ranks[1:]).max(), np.abs(values - ranks[:-1]).max())

@@ -1,4 +1,4 @@
-"""What a configuration can say of MarineNav, and what is refused."""
+"""The settings of MarineNav, and the refused ones."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Stepped:
 
 
 def played(num_steps, *overrides):
-    """What so many steps of random actions give, field by field."""
+    """The results of `num_steps` steps of random actions, by field."""
     random = np.random.default_rng(3)
     with closing(Stepped(*overrides)) as stepped:
         first = stepped.out.obs.copy()

@@ -1,4 +1,4 @@
-"""What the table [minatar] changes, and the draws of episodes that nobody put in."""
+"""The effects of the table [minatar], and the random draws of episodes."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ def engine(model):
 def recorded_routes(real_files, recording, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = RouteFolder(real_files / "data")
-    names = [name.removeprefix("data/") for name in recording[1]["files"]]
-    assert folder.names == names
-    return folder.take(range(len(names)))
+    routes = folder.take(range(len(folder)))
+    assert [f"data/{name}" for name in routes.names] == list(recording[1]["files"])
+    return routes
 
 
 def test_teacher_forced_tokens_are_the_recorded_ones(engine, recorded_routes, recording):

@@ -129,10 +129,9 @@ def test_a_broken_route_is_named_with_its_line_and_refused_or_skipped(folder, da
             RouteFolder(folder)
         assert "--skip-broken" in str(caught.value)
         assert "\n" not in str(caught.value)
-    skipping = RouteFolder(folder, on_broken="skip")
-    assert skipping.names == ["00000.csv", "00002.csv"]
-    assert [broken.name for broken in skipping.broken] == ["00001.csv"]
-    assert skipping.take([1]).names == ("00002.csv",)
+    skipping = RouteFolder(folder, skip_broken=True)
+    assert skipping.take([0, 1]).names == ("00000.csv", "00002.csv")
+    assert ["00001.csv" in reason for reason in skipping.broken] == [True]
 
 
 def _becomes_a_pipe(path):
@@ -156,7 +155,7 @@ def test_what_is_no_file_is_a_broken_route(folder, damage, words):
     damage(folder / "00001.csv")
     with pytest.raises(UsageError, match=words):
         RouteFolder(folder)
-    assert len(RouteFolder(folder, on_broken="skip")) == 2
+    assert len(RouteFolder(folder, skip_broken=True)) == 2
 
 
 def test_steering_after_the_control_start_may_be_missing(folder):

@@ -11,7 +11,7 @@ from replay_draws import chi_squared_of_draws, replay_with, unreachable_rows
 from operant.shared.errors import ConfigError
 from operant.trainer.memory.replay import Priorities
 from operant.trainer.memory.replay.priorities import leaf_at
-from operant.trainer.running.checkpoint_writer import copied_state
+from operant.trainer.running.saving import copied_state
 
 ENGINES = pytest.mark.parametrize("with_kernels", [False, True], ids=["loops", "kernels"])
 

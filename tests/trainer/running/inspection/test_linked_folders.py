@@ -31,11 +31,12 @@ def linked(tmp_path: Path) -> Path:
 
 
 def test_a_linked_folder_of_traces_is_not_pruned(linked):
-    tracer = Tracer(SimpleNamespace(num_started=0), linked, keep=1)  # type: ignore[arg-type]
-    profiler: Any = SimpleNamespace(export_chrome_trace=lambda path: Path(path).touch())
-    tracer._write(profiler, "iteration-000000009.trace.json")
-    (notice,) = tracer.take_notices()
-    assert "is a link, which is not followed" in notice
+    executor: Any = SimpleNamespace(num_started=8, span=None)
+    tracer = Tracer(executor, linked, keep=1)
+    tracer.ask()
+    executor.num_started += 2  # all is compiled
+    tracer.begin()
+    assert "is a link, which is not followed" in tracer.finish()
     assert set(os.listdir(linked)) == FILES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 
 import pytest
 from learning import iterate
@@ -12,32 +12,31 @@ from learning import iterate
 from operant.shared import MetricsReader, MetricsWriter
 from operant.shared.episodes.episode_file import read_episode
 from operant.shared.errors import ConfigError
+from operant.shared.page.requests import SIGNALS
+from operant.shared.rows.curves import Curves
 from operant.shared.runs.run_folder import Run
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.experiment.checkpoints import latest_checkpoint
 from operant.trainer.running.inspection.tracing import Tracer
 from operant.trainer.running.loop import train
+from operant.trainer.running.signals import Requests
 
 
 @pytest.fixture
 def trained(small_config, operant_pages, tmp_path):
-    """Trains with options, and with requests for traces before some iterations; returns the run and
+    """Trains with options; a trace may be requested before the first iteration. Returns the run and
     its page.
     """
 
-    def trained(*overrides, asked_in=()):
+    def trained(*overrides, traces_first=False):
         config = small_config(*overrides)
         writer = MetricsWriter.create(
             operant_pages / "p", "run", metrics_of(config), publish_interval_s=1
         )
-        count = 0
-
-        def take(request):
-            nonlocal count
-            count += request == "trace"
-            return request == "trace" and count in asked_in
-
-        train(config, writer, tmp_path / "run" / "checkpoints", take_request=take)
+        requests = Requests()
+        if traces_first:
+            requests.on_request_signal(SIGNALS["trace"], None)
+        train(config, writer, tmp_path / "run" / "checkpoints", requests=requests)
         return Run(tmp_path / "run"), MetricsReader.attach(operant_pages / "p")
 
     (tmp_path / "run").mkdir()
@@ -50,7 +49,7 @@ def told(page):
 
 def test_gradients_and_weights_are_told_as_often_as_asked(trained):
     run, page = trained("gradients.every_iterations=2", "weights.every_env_steps=256")
-    history = page.history()
+    history = Curves(None, page).history()
 
     def iterations_with(name):
         values = history.series(name).mean
@@ -65,7 +64,7 @@ def test_gradients_and_weights_are_told_as_often_as_asked(trained):
 
 
 def test_an_iteration_is_traced_once_everything_is_compiled(trained):
-    run, page = trained(asked_in=(1,))
+    run, page = trained(traces_first=True)
     # asked before the first: the third is the first that compiles nothing
     (path,) = run.trace_folder.iterdir()
     assert path.name == "iteration-000000003.trace.json"
@@ -85,8 +84,9 @@ def test_what_other_threads_do_in_an_iteration_is_in_its_trace(make_experiment, 
     tracer = Tracer(experiment.executor, tmp_path / "traces", 1)
     tracer.ask()
     for _ in range(4):
-        with tracer.iteration():
-            iterate(experiment)
+        tracer.begin()
+        iterate(experiment)
+        tracer.finish()
     (path,) = (tmp_path / "traces").iterdir()
     events = json.loads(path.read_text())["traceEvents"]
     threads = {event["tid"] for event in events if event.get("name") == "aten::addmm"}
@@ -100,14 +100,13 @@ def test_after_a_traced_iteration_phases_are_as_they_were(make_experiment, tmp_p
     executor.span = former = lambda name: nullcontext()
     executor.begin_at(2)  # all is compiled
     tracer.ask()
-    with suppress(KeyError), tracer.iteration():
-        assert executor.span is not former
-        if failing:
-            raise KeyError
+    tracer.begin()
+    assert executor.span is not former
+    tracer.stop() if failing else tracer.finish()
     assert executor.span is former
     assert len(list(tmp_path.glob("traces/*"))) == (0 if failing else 1)
-    with tracer.iteration():  # nobody asked for another
-        assert executor.span is former
+    tracer.begin()  # nobody asked for another
+    assert executor.span is former
 
 
 def test_a_trace_that_cannot_be_written_ends_nothing(trained, tmp_path):

@@ -1,4 +1,4 @@
-"""Engines by name, and the fastest of those that work here."""
+"""Makes engines by name, or the fastest that works on this machine."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 
 from .....shared.errors import UsageError, nearest
 from .engine import Engine, probe_inputs
-from .onnx_runtime import CUDA, TENSORRT, OnnxRuntimeDeviceEngine, OnnxRuntimeEngine
-from .torch_engine import TorchEngine
+from .onnx_runtime import CUDA, TENSORRT, OnnxRuntimeDeviceEngine, onnx_runtime_engine
+from .torch_engine import torch_engine
 
 ENGINE_NAMES = ("auto", "onnxruntime", "onnxruntime-cuda", "tensorrt", "torch")
 DEVICE_ENGINES = ("onnxruntime-cuda", "tensorrt")
@@ -41,10 +41,10 @@ def make_engine(
     if name in DEVICE_ENGINES:
         return OnnxRuntimeDeviceEngine(model, CUDA if name == "onnxruntime-cuda" else TENSORRT)
     if name == "onnxruntime":
-        return OnnxRuntimeEngine(model, num_threads)
+        return onnx_runtime_engine(model, num_threads)
     place = torch.device("cuda" if has_cuda else "cpu")
     if name == "torch":
-        return TorchEngine(model, place, num_threads)
+        return torch_engine(model, place, num_threads)
     return _fastest(model, place, num_threads, batch)
 
 
@@ -59,11 +59,11 @@ def check_engine_name(name: str) -> None:
 
 def _fastest(model: Any, place: torch.device, num_threads: int, batch: int) -> Engine:
     makers: list[Callable[[], Engine]] = [
-        lambda: TorchEngine(model, place, num_threads),
+        lambda: torch_engine(model, place, num_threads),
         lambda: (
             OnnxRuntimeDeviceEngine(model, CUDA)
             if place.type == "cuda"
-            else OnnxRuntimeEngine(model, num_threads)
+            else onnx_runtime_engine(model, num_threads)
         ),
     ]
     engines: list[Engine] = []

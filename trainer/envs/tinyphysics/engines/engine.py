@@ -1,4 +1,4 @@
-"""What every engine does, however it runs the model."""
+"""The interface of engines, and checks of their numbers against the model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from torch import Tensor
 
 from ..architecture import ArchitectureError
 from ..constants import CONTEXT_STEPS, STATE_SIZE
-from ..sampling import sampled_tokens
-from ..tokenizer import Tokenizer
+from ..tokens import Tokenizer, sampled_tokens
 
 NUM_PROBES = 256
 NUM_CHECKS = 8
+DEVICE_BATCH = 8192  # episodes of one call on a GPU at most
 LARGEST_DIFFERENCE = 1e-2  # of a logit, in float32: more is another architecture, not rounding
 
 
@@ -27,15 +27,15 @@ class Engine(Protocol):
     device: torch.device
 
     def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
-        """Of the last position [b, 1024] float32, from states [b, 20, 4] and tokens [b, 20]."""
+        """Logits of the last position [b, 1024], float32: states [b, 20, 4], tokens [b, 20]."""
 
     def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
-        """Tokens [b] int64 drawn from those logits with `uniforms` [b]."""
+        """Tokens [b] int64 drawn from the logits with `uniforms` [b]."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near an engine comes to the model as it is, in float32 on the processor."""
+    """The agreement of an engine with the model in float32 on the processor."""
 
     num_probes: int
     same_tokens_fraction: float
@@ -49,7 +49,7 @@ class Agreement:
 
 
 def probe_inputs(num_probes: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """States [b, 20, 4] and tokens [b, 20] as driving gives them: slow random curves."""
+    """States [b, 20, 4] and tokens [b, 20] similar to those of driving: slow random curves."""
     random = np.random.default_rng(seed)
     steps = np.arange(CONTEXT_STEPS) / CONTEXT_STEPS
     phase, size = (
@@ -67,9 +67,9 @@ def probe_inputs(num_probes: int, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 def reference_logits(model: Any, states: Tensor, tokens: Tensor) -> Tensor:
-    """Of the last position [b, 1024], by the whole model in float32 on the processor.
+    """Logits of the last position [b, 1024] by the whole model in float32 on the processor.
 
-    By ONNX Runtime, or where there is none by the ONNX package's own evaluator, which is slow.
+    ONNX Runtime computes them, or the slow evaluator of the ONNX package if it is not installed.
     """
     inputs = {"states": states.numpy(), "tokens": tokens.numpy()}
     try:
@@ -96,7 +96,7 @@ def check_rebuilt(model: Any, logits_of: Callable[[Tensor, Tensor], Tensor]) -> 
 
 
 def agreement(engine: Engine, model: Any, num_probes: int = NUM_PROBES) -> Agreement:
-    """Compare an engine with the model as it was read, on the same probes every time."""
+    """Compare an engine with the model on fixed probes."""
     states, tokens = probe_inputs(num_probes)
     reference = reference_logits(model, states, tokens)
     uniforms = np.random.default_rng(1).random(num_probes)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..architecture import Architecture, Block, Linear, Norm
+from ..architecture import EPSILON, Architecture, Block, Linear, Norm
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
-from .torch_engine import EPSILON
 
 OPSET = 20  # the first with GELU
 
@@ -17,7 +16,7 @@ OPSET = 20  # the first with GELU
 def last_position(found: Architecture) -> Any:
     """An ONNX model from states [b, 20, 4] and tokens [b, 20] to logits [b, 1, 1024].
 
-    All that follows the last keys and values is computed for the last position alone.
+    Everything after the last keys and values is computed for the last position alone.
     """
     from onnx import TensorProto, helper
 
@@ -108,7 +107,7 @@ class _Graph:
 
 
 def _thirds(qkv: Linear) -> list[Linear]:
-    """The products of queries, keys and values."""
+    """Separate products for queries, keys and values."""
     weights = np.split(qkv.weight, 3, axis=1)
     biases = [None] * 3 if qkv.bias is None else np.split(qkv.bias, 3)
     return [Linear(*part) for part in zip(weights, biases, strict=True)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,10 @@ from .....shared.errors import UsageError
 from .....shared.runs.owners import make_private_folder
 from ..architecture import architecture
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
-from ..sampling import sampled_tokens, sampled_tokens_on_device
-from .engine import check_rebuilt
+from ..tokens import sampled_tokens_on_device
+from .engine import DEVICE_BATCH, check_rebuilt
 from .onnx_model import last_position
-from .workers import Workers
-
-CHUNK = 16  # episodes of one call on the processor
-DEVICE_BATCH = 8192  # episodes of one call on a GPU at most
+from .processor import ProcessorEngine
 
 PACKAGES = {
     "CUDAExecutionProvider": "onnxruntime-gpu",
@@ -33,46 +29,24 @@ PACKAGES = {
 TENSORRT, CUDA = "TensorrtExecutionProvider", "CUDAExecutionProvider"
 
 
-class OnnxRuntimeEngine:
-    """Rebuilt for its last position, chunk by chunk, each on one thread."""
+def onnx_runtime_engine(model: Any, num_threads: int = 0) -> ProcessorEngine:
+    """The model on the processor, rebuilt for its last position; `num_threads` 0 takes all cores.
 
-    name = "onnxruntime"
-    device = torch.device("cpu")
+    Raises ArchitectureError where the model has another architecture than the public one.
+    """
+    session = _session(last_position(architecture(model)), ["CPUExecutionProvider"])
 
-    def __init__(self, model: Any, num_threads: int = 0) -> None:
-        """`num_threads` 0 takes all cores. Raises ArchitectureError where the model is built
-        otherwise.
-        """
-        self._session = _session(last_position(architecture(model)), ["CPUExecutionProvider"])
-        self._workers = Workers(num_threads, CHUNK)
-        check_rebuilt(model, self.logits)
-
-    def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
-        logits = np.empty((len(states), VOCABULARY_SIZE), np.float32)
-
-        def work(part: slice) -> None:
-            logits[part] = self._run(states[part], tokens[part])
-
-        self._workers.share_out(work, len(states))
-        return torch.from_numpy(logits)
-
-    def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
-        drawn = np.empty(len(states), np.int64)
-        numbers = uniforms.numpy()
-
-        def work(part: slice) -> None:
-            drawn[part] = sampled_tokens(self._run(states[part], tokens[part]), numbers[part])
-
-        self._workers.share_out(work, len(states))
-        return torch.from_numpy(drawn)
-
-    def _run(self, states: Tensor, tokens: Tensor) -> NDArray[Any]:
+    def network(states: Tensor, tokens: Tensor) -> NDArray[Any]:
         inputs = {
             "states": np.ascontiguousarray(states.numpy()),
             "tokens": np.ascontiguousarray(tokens.numpy()),
         }
-        output: NDArray[Any] = self._session.run(None, inputs)[0]
+        output: NDArray[Any] = session.run(None, inputs)[0]
         return output[:, 0]
+
+    engine = ProcessorEngine("onnxruntime", network, num_threads)
+    check_rebuilt(model, engine.logits)
+    return engine
 
 
 class OnnxRuntimeDeviceEngine:
@@ -81,15 +55,20 @@ class OnnxRuntimeDeviceEngine:
     def __init__(self, model: Any, provider: str) -> None:
         """`provider` is CUDA or TENSORRT; TensorRT computes in half precision.
 
-        Raises UsageError where this ONNX Runtime lacks it, ArchitectureError where the model is
-        built otherwise.
+        Raises UsageError where this ONNX Runtime lacks it, ArchitectureError where the model has
+        another architecture than the public one.
         """
-        check_provider(provider)
+        available = _runtime().get_available_providers()
+        if provider not in available:
+            raise UsageError(
+                f"this ONNX Runtime has no {provider}; the package {PACKAGES[provider]} brings it "
+                f"(there are {', '.join(available)})"
+            )
         self.name = "tensorrt" if provider == TENSORRT else "onnxruntime-cuda"
         if not torch.cuda.is_available():
             raise UsageError(f"engine '{self.name}' needs a GPU, and PyTorch sees none here")
         self.device = torch.device("cuda", torch.cuda.current_device())
-        # ONNX Runtime takes the default stream, whose handle is 0, for none, and makes its own.
+        # ONNX Runtime ignores the default stream, whose handle is 0, and makes its own.
         self._stream = torch.cuda.Stream(self.device)
         rebuilt = last_position(architecture(model))
         providers: list[Any] = [(CUDA, self._place())]
@@ -162,18 +141,8 @@ class OnnxRuntimeDeviceEngine:
         }
 
 
-def check_provider(provider: str) -> None:
-    """Raises UsageError that names the package to install."""
-    available = _runtime().get_available_providers()
-    if provider not in available:
-        raise UsageError(
-            f"this ONNX Runtime has no {provider}; the package {PACKAGES[provider]} brings it "
-            f"(there are {', '.join(available)})"
-        )
-
-
 def _session(model: Any, providers: list[Any]) -> Any:
-    runtime: Any = _runtime()
+    runtime = _runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -194,5 +163,4 @@ def _runtime() -> Any:
             "ONNX Runtime is not installed; the package onnxruntime brings it, or choose "
             "--engine torch"
         ) from None
-    runtime: Mapping[str, Any] | Any = onnxruntime
-    return runtime
+    return onnxruntime

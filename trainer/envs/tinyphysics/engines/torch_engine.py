@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..architecture import Architecture, Block, Linear, Norm, architecture
+from ..architecture import EPSILON, Architecture, Block, Linear, Norm, architecture
 from ..constants import CONTEXT_STEPS, STATE_SIZE, VOCABULARY_SIZE
-from ..sampling import sampled_tokens, sampled_tokens_on_device
-from .engine import check_rebuilt
-from .workers import Workers
-
-EPSILON = 1e-5  # of the layer norms
-CHUNK = 16  # episodes of one call on the processor
-DEVICE_BATCH = 8192  # episodes of one call on a GPU at most
+from ..tokens import sampled_tokens_on_device
+from .engine import DEVICE_BATCH, Engine, check_rebuilt
+from .processor import ProcessorEngine
 
 
 class LastPosition(nn.Module):
@@ -62,9 +59,9 @@ class _Block(nn.Module):
         else:
             x, width = x[:, -1:], x.shape[-1]
             weight, bias = self.qkv.weight, self.qkv.bias
-            of_q, of_kv = (None, None) if bias is None else (bias[:width], bias[width:])
-            queries = functional.linear(normed[:, -1:], weight[:width], of_q)
-            keys, values = functional.linear(normed, weight[width:], of_kv).chunk(2, -1)
+            q_bias, kv_bias = (None, None) if bias is None else (bias[:width], bias[width:])
+            queries = functional.linear(normed[:, -1:], weight[:width], q_bias)
+            keys, values = functional.linear(normed, weight[width:], kv_bias).chunk(2, -1)
         queries, keys, values = (
             y.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for y in (queries, keys, values)
         )
@@ -90,50 +87,48 @@ def _norm(found: Norm) -> nn.LayerNorm:
     return norm
 
 
-class TorchEngine:
-    """On the processor, or on a GPU as one captured graph for every number of episodes."""
+def torch_engine(model: Any, device: torch.device, num_threads: int = 0) -> Engine:
+    """The model on the processor or on a GPU; on the processor `num_threads` 0 takes all cores.
+
+    Raises ArchitectureError where the model has another architecture than the public one.
+    """
+    on_processor = device.type == "cpu"
+    if on_processor:
+        torch.set_num_threads(1)  # chunks run in parallel instead
+    rebuilt = LastPosition(architecture(model)).eval()
+
+    @torch.inference_mode()  # which holds for one thread
+    def network(states: Tensor, tokens: Tensor) -> NDArray[Any]:
+        return rebuilt(states, tokens).numpy()
+
+    check_rebuilt(model, lambda states, tokens: torch.from_numpy(network(states, tokens)))
+    if on_processor:
+        return ProcessorEngine("torch", network, num_threads)
+    return TorchDeviceEngine(rebuilt.to(device), device)
+
+
+class TorchDeviceEngine:
+    """Runs the network on a GPU, as one captured graph for every number of episodes."""
 
     name = "torch"
 
-    def __init__(self, model: Any, device: torch.device, num_threads: int = 0) -> None:
-        """Raises ArchitectureError where the model is built otherwise."""
-        self.device = device
-        if device.type == "cpu":
-            torch.set_num_threads(1)  # the chunks are what is shared out
-        network = LastPosition(architecture(model)).eval()
-        with torch.inference_mode():
-            check_rebuilt(model, network)
-        self._network = network.to(device)
-        self._workers = Workers(num_threads, CHUNK)
+    def __init__(self, network: LastPosition, device: torch.device) -> None:
+        self._network, self.device = network, device
         self._graphs: dict[int, _CapturedGraph] = {}
 
     @torch.inference_mode()
     def logits(self, states: Tensor, tokens: Tensor) -> Tensor:
         logits = torch.empty(len(states), VOCABULARY_SIZE, device=self.device)
-        if self.device.type == "cpu":
-
-            def work(part: slice) -> None:
-                with torch.inference_mode():  # holds for one thread
-                    logits[part] = self._network(states[part], tokens[part])
-
-            self._workers.share_out(work, len(states))
-            return logits
         for start in range(0, len(states), DEVICE_BATCH):
             part = slice(start, start + DEVICE_BATCH)
-            logits[part] = self._replay(states[part], tokens[part])
+            size = len(states[part])
+            if size not in self._graphs:
+                self._graphs[size] = _CapturedGraph(self._network, size, self.device)
+            logits[part] = self._graphs[size](states[part], tokens[part])
         return logits
 
     def next_tokens(self, states: Tensor, tokens: Tensor, uniforms: Tensor) -> Tensor:
-        logits = self.logits(states, tokens)
-        if self.device.type == "cpu":
-            return torch.from_numpy(sampled_tokens(logits.numpy(), uniforms.numpy()))
-        return sampled_tokens_on_device(logits, uniforms)
-
-    def _replay(self, states: Tensor, tokens: Tensor) -> Tensor:
-        size = len(states)
-        if size not in self._graphs:
-            self._graphs[size] = _CapturedGraph(self._network, size, self.device)
-        return self._graphs[size](states, tokens)
+        return sampled_tokens_on_device(self.logits(states, tokens), uniforms)
 
 
 class _CapturedGraph:

@@ -1,0 +1,47 @@
+"""Evaluates the policy of a run on its way, and at its end."""
+
+from __future__ import annotations
+
+from ...shared.text.short_numbers import short_number
+from ..experiment.evaluation import cut_off_message
+from ..experiment.experiment import Experiment
+from ..experiment.intervals import Due
+from .step import Step
+from .stopping import IterationLeftError, Stopping
+from .telemetry import Telemetry
+
+
+class Evaluating(Step):
+    """Plays greedy episodes where an evaluation is due, and at the end of training."""
+
+    def __init__(self, experiment: Experiment, telemetry: Telemetry, stopping: Stopping) -> None:
+        self._experiment, self._telemetry, self._stopping = experiment, telemetry, stopping
+
+    def after(self, row: dict[str, float], due: Due) -> None:
+        if due.evaluation or (due.is_last and self._experiment.is_complete):
+            row |= self._metrics()
+
+    def _metrics(self) -> dict[str, float]:
+        """Metrics of greedy episodes; empty if a stop is requested meanwhile: they can be long."""
+        config, telemetry = self._experiment.config.evaluation, self._telemetry
+        if not config.num_episodes:
+            return {}
+        try:
+            with telemetry.stopwatch.phase("evaluate"):
+                evaluation = self._experiment.evaluate(config.num_episodes, self._progress)
+        except IterationLeftError:
+            telemetry.event("info", "the evaluation was left for the stop that was asked for")
+            return {}
+        mean_return = short_number(evaluation.returns.mean())
+        telemetry.event("info", f"{mean_return} mean return of the evaluation")
+        if evaluation.num_cut_off:
+            telemetry.event("warning", cut_off_message(evaluation, config.max_episode_steps))
+        return {
+            "evaluation/return": float(evaluation.returns.mean()),
+            "evaluation/length": float(evaluation.lengths.mean()),
+            **evaluation.details,
+        }
+
+    def _progress(self, done: int, total: int, unit: str) -> None:
+        self._stopping.check_evaluation()
+        self._telemetry.progress(done, total, unit)
