@@ -31,7 +31,7 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.experiment.graphs import Graphs
 from operant.trainer.experiment.overlapping import LaggingCollector, OverlappingGraphs
 from operant.trainer.machine.staged_values import StagedValues
-from operant.trainer.memory.orders_on_gpu import CountedOrders
+from operant.trainer.policies.draws_on_gpu import CountedOrders
 
 CUDA = torch.device("cuda")
 

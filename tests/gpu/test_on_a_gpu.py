@@ -17,7 +17,7 @@ from operant.trainer.experiment.checkpoints import latest_checkpoint
 from operant.trainer.jit.graphs import Replayed
 from operant.trainer.machine.staged_values import StagedValues
 from operant.trainer.machine.stopwatch import Stopwatch
-from operant.trainer.memory.orders_on_gpu import CountedOrders
+from operant.trainer.policies.draws_on_gpu import CountedOrders
 from operant.trainer.running.loop import train
 from operant.trainer.running.telemetry import Telemetry
 

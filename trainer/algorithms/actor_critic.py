@@ -1,4 +1,4 @@
-"""What all algorithms share that learn an actor from critics, and both from replay."""
+"""The base of off-policy algorithms that learn critics from replay, and an actor from critics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..distributed.reductions import merge_batch
-from ..machine.values import Scalar, State
+from ..machine.values import Scalar
 from ..memory.replay import Batch
 from ..policies.actor import Actor
 from ..policies.dense import Critics
@@ -27,8 +27,8 @@ from .optimizer import FlatAdam, make_loss_scale, scaled_down
 
 
 class CriticLosses(NamedTuple):
-    """Of a minibatch: the critics' mean loss and mean value, how far each sample [B] was from its
-    target, its priority [B], and the loss's derivative by the critics' weights [P].
+    """The critics' mean loss and mean value over a minibatch, the distance [B] of each sample from
+    its target, its priority [B], and the loss's derivative by the critics' weights [P].
     """
 
     loss: Tensor
@@ -42,6 +42,9 @@ class OffPolicyActorCritic(OffPolicy):
     """Critics that follow their targets with every minibatch, and an actor that follows them."""
 
     policy: Actor
+    saved: ClassVar[tuple[str, ...]] = (
+        "optimizer", "critic_optimizer", "critic_scale", "actor_scale", "critics", "target_critics",
+    )  # fmt: skip
     num_critics: ClassVar[int] = 2
     squared_weight: ClassVar[float] = 1.0  # of half the squared error
 
@@ -61,12 +64,6 @@ class OffPolicyActorCritic(OffPolicy):
         self.actor_scale = make_loss_scale(precision, device)
 
     @property
-    def weights(self) -> tuple[Tensor, ...]:
-        return (
-            *super().weights, self.critics.flat_parameters, self.target_critics.flat_parameters
-        )  # fmt: skip
-
-    @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer, self.critic_optimizer)
 
@@ -80,7 +77,7 @@ class OffPolicyActorCritic(OffPolicy):
 
     @abstractmethod
     def next_values(self, next_obs: Tensor) -> Tensor:
-        """What the target says of the states after [B], from their observations, normalised."""
+        """Values [B] of the next states by the target, from their normalised observations."""
 
     @abstractmethod
     def learn_actor(self, obs: Tensor, rate: Any, active: Tensor | None) -> Metrics:
@@ -138,7 +135,7 @@ class OffPolicyActorCritic(OffPolicy):
         return self.values_of(obs, self.policy.best(obs))
 
     def values_of(self, obs: Tensor, actions: Tensor) -> Tensor:
-        """What the critics say [B] of observations, normalised, and actions: the smallest."""
+        """The smallest of the critics' values [B] of normalised observations and actions."""
         values: Tensor = self.critics.taped(obs, actions)[0]
         return values.amin(0)
 
@@ -176,7 +173,7 @@ class OffPolicyActorCritic(OffPolicy):
         )
 
     def before_critics(self, obs: Tensor) -> Metrics:
-        """What comes first in an update; means over the minibatch."""
+        """Called first in an update; returns metrics, means over the minibatch."""
         return {}
 
     def after_critics(self, figures: Metrics, rate: Any, active: Tensor | None) -> None:
@@ -206,26 +203,6 @@ class OffPolicyActorCritic(OffPolicy):
     def targets(self) -> tuple[tuple[Network, Network], ...]:
         """The target networks that move with the actor, and what they follow."""
         return ((self.target_critics, self.critics),)
-
-    def state_dict(self) -> State:
-        return {
-            **super().state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "critic_optimizer": self.critic_optimizer.state_dict(),
-            "critic_scale": self.critic_scale.state_dict(),
-            "actor_scale": self.actor_scale.state_dict(),
-            "critics": self.critics.flat_parameters.cpu().clone(),
-            "target_critics": self.target_critics.flat_parameters.cpu().clone(),
-        }
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.critic_optimizer.load_state_dict(state["critic_optimizer"])
-        self.critic_scale.load_state_dict(state["critic_scale"])
-        self.actor_scale.load_state_dict(state["actor_scale"])
-        self.critics.flat_parameters.copy_(state["critics"])
-        self.target_critics.flat_parameters.copy_(state["target_critics"])
 
 
 def actor_options(settings: LearnerSettings) -> dict[str, Any]:

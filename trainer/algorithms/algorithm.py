@@ -1,4 +1,4 @@
-"""What every algorithm has, whatever it learns from."""
+"""The base of every algorithm, and the settings that it gets."""
 
 from __future__ import annotations
 
@@ -109,15 +109,16 @@ class Algorithm(ABC):
         each: Each = map,
         ranks: ProcessGroup = LOCAL,
     ) -> None:
-        """`seed` is that of whatever an update draws. `tick` is called after every step of it.
-        While `under_way` is set, `tick` may raise to leave the update, which is continued later.
-        `num_threads` says how many PyTorch may have where results do not depend on it, and `each`
-        goes through pieces of work, perhaps several at once. `ranks` learn together.
+        """`seed` is the seed of all draws of updates. `tick` is called after every step of an
+        update; while `under_way` is set it may raise to leave the update, which is continued later.
+        `num_threads` returns how many threads PyTorch may use where results do not depend on it.
+        `each` maps a function over pieces of work, perhaps several at once. `ranks` learn together.
         """
         self.settings, self.policy, self.seed = settings, policy, seed
         self.is_inline, self._tick, self._num_threads = is_inline, tick, num_threads
         self._each, self.ranks = each, ranks
         self.num_ticks = 0
+        self._notices: list[str] = []
         self.under_way: UnderWay | None = None
         self.section = settings.section
 
@@ -131,67 +132,68 @@ class Algorithm(ABC):
         """Learn from `rollout`; `progress_fraction` (0 to 1) is a number or a scalar tensor."""
 
     def begin(self) -> None:
-        """Before the very first collection, of those that say `begins`."""
+        """Called before the very first collection if the class sets `begins`."""
         return
 
     def begin_iteration(self) -> bool:
-        """Before each iteration, always on the host. Returns whether its `update` may learn: where
-        the answers differ updates may differ as well, in what they do and in their metrics.
+        """Called before each iteration, always on the host. Returns whether its `update` may learn:
+        if the answers differ, updates may differ too, in their work and in their metrics.
         """
         return True
 
     def warm_up(self, rollout: Rollout) -> None:
-        """Have all compiled that torch.compile is asked to, by a `rollout` of anything. Nothing is
+        """Compile all that torch.compile is to compile, by a `rollout` of any content. Nothing is
         learned.
         """
         return
 
     def explore(self, progress_fraction: Scalar) -> None:
-        """Before each collection: what changes in exploring as the run goes on. Nothing here."""
+        """Called before each collection: adjust exploration to the progress of the run."""
         return
 
     def tick(self) -> None:
-        """For after every piece of work."""
+        """Call this after every piece of work."""
         self.num_ticks += 1
         self._tick()
 
     @property
     def uses_threads(self) -> bool:
-        """Whether an update is given several, which then change nothing but its time."""
+        """Whether an update may use several threads, which then change only its time."""
         return False
 
     @property
     def loops(self) -> tuple[Any, ...]:
-        """Compiled ones that an update calls, in the order of their first calls."""
+        """The compiled loops that an update calls, in the order of their first calls."""
         return ()
 
     @property
     def pretraining_env_steps(self) -> int:
-        """Env steps that were learned from and are in no rollout."""
+        """Env steps that were learned from before the first rollout."""
         return 0
 
     @property
     def work_done(self) -> int:
-        """Changes whenever learning goes on, also within an update."""
+        """A number that changes with every step of learning, also within an update."""
         return self.num_ticks
 
     def compare(self, from_start: FromStart) -> dict[str, float]:
-        """Metrics of what was predicted of greedy episodes, beside how they went."""
+        """Metrics that compare predicted with actual returns of greedy episodes."""
         return {}
 
     @property
     def weights(self) -> tuple[Tensor, ...]:
-        """What updates move, each flat: in all ranks the same."""
+        """The flat weights that updates move; they are the same in all ranks."""
         return (self.policy.flat_parameters,)
 
     @property
     def optimizers(self) -> tuple[FlatAdam, ...]:
-        """Those that move networks."""
+        """The optimizers of networks."""
         return ()
 
     def take_notices(self) -> list[str]:
         """New notices about how learning goes, each returned once."""
-        return []
+        taken, self._notices = self._notices, []
+        return taken
 
     def learning_rate(self, progress_fraction: Scalar) -> Scalar:
         section = self.section
@@ -199,13 +201,13 @@ class Algorithm(ABC):
 
     @abstractmethod
     def state_dict(self) -> State:
-        """Everything the next update depends on but the policy; in main memory."""
+        """All state that the next update depends on except the policy; in main memory."""
 
     @abstractmethod
     def load_state_dict(self, state: State) -> None: ...
 
     def extra_state(self) -> State:
-        """What a checkpoint has under names of their own; in main memory."""
+        """State that a checkpoint holds at its top level, by name; in main memory."""
         return {}
 
     def load_extra_state(self, state: State) -> None:
@@ -213,7 +215,7 @@ class Algorithm(ABC):
         return
 
     def forget_episodes(self) -> None:
-        """The episodes under way are no more."""
+        """Called when all current episodes were dropped."""
         return
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -72,13 +72,14 @@ class Batch(NamedTuple):
     def with_advantages(self, advantages: Tensor) -> Batch:
         return self._replace(advantages=advantages)
 
-    def features(self, policy: ActorCritic) -> Tensor:
-        """The inputs of outputs and values: observations."""
+    def observations(self) -> Tensor:
         return self.obs if self.table is None else self.table[self.obs]
 
-    def evaluate(self, policy: ActorCritic) -> Evaluation:
-        obs = self.features(policy)
-        return Evaluation(obs, *policy.evaluate(obs), self)
+    def evaluate(self, policy: Any) -> Evaluation:
+        """The results of an `ActorCritic`."""
+        obs = self.observations()
+        outputs, values = policy.evaluate(obs)
+        return Evaluation(obs, outputs, values, self)
 
 
 class Rows(NamedTuple):
@@ -145,11 +146,12 @@ class Rows(NamedTuple):
 
     def features(self, policy: RecurrentActorCritic) -> Tensor:
         """The recurrent layer's output after each step [L, R, H]."""
-        obs = self.samples.features(policy)
+        obs = self.samples.observations()
         features: Tensor = policy.over_rows(obs, self.states, self.resets)[0]
         return features
 
-    def evaluate(self, policy: RecurrentActorCritic) -> Evaluation:
+    def evaluate(self, policy: Any) -> Evaluation:
+        """The results of a `RecurrentActorCritic`."""
         features = self.features(policy)
         valid = self.valid_of(features)
         samples = self.samples.map(self.valid_of)

@@ -1,10 +1,10 @@
-"""What all algorithms share that learn from replay."""
+"""The base of all algorithms that learn from replay."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -33,21 +33,21 @@ ADAM_EPSILON = 1e-8  # PyTorch's own, as is usual for this family
 
 
 class ReplayRatio:
-    """Updates for so many transitions: whole ones, and what is left is owed. Of numbers on the
-    host, or of scalar tensors on a device.
+    """Turns numbers of transitions into numbers of updates; fractions of updates are carried over.
+    Works with numbers on the host or with scalar tensors on a device.
     """
 
     def __init__(
         self, updates_per_transition: float, at_once: int = 1, device: torch.device | None = None
     ) -> None:
-        """They come in multiples of `at_once`."""
+        """Updates come in multiples of `at_once`."""
         self._ratio, self._at_once = updates_per_transition, at_once
         self.owed: Any = 0.0
         if device is not None:
             self.owed = torch.zeros((), dtype=torch.float64, device=device)
 
     def due(self, num_transitions: Any) -> Any:
-        """Updates that these transitions and what was owed are worth."""
+        """The number of updates for these transitions and for the fraction carried over."""
         self.owed += self._ratio * num_transitions
         # What is short of a whole number by rounding is one.
         num_updates = (self.owed / self._at_once + 1e-6) // 1 * self._at_once
@@ -55,7 +55,7 @@ class ReplayRatio:
         return num_updates if isinstance(num_updates, Tensor) else int(num_updates)
 
     def load(self, owed: float) -> None:
-        """Go on with what was owed."""
+        """Continue with a carried-over fraction of an update."""
         if isinstance(self.owed, Tensor):
             self.owed.fill_(owed)
         else:
@@ -93,6 +93,8 @@ class OffPolicy(Algorithm):
     """
 
     policy: Actor | QPolicy
+    # Attributes that a checkpoint holds: networks, tensors of weights, optimizers, loss scales.
+    saved: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, settings: LearnerSettings, policy: Actor | QPolicy, **options: Any) -> None:
         """`options` are `Algorithm`'s; the seed is that of what is drawn, and `tick` is called
@@ -131,7 +133,6 @@ class OffPolicy(Algorithm):
         fails_by = f"{settings.algorithm}.nan_updates" if fails else ""
         self.finite_updates = FiniteUpdates(self.is_inline, device, fails_by)
         self._num_rows_each = settings.rollout_size
-        self._notices: list[str] = []
         if self.replay.nbytes >= SAID_FROM_BYTES:
             size = f"{self.replay.nbytes / 2**30:,.1f} GiB of memory"
             capacity = settings.table("replay").capacity
@@ -139,7 +140,7 @@ class OffPolicy(Algorithm):
         self._has_refused = self._has_left_out = False
 
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
-        """What is drawn, at most three: by name the kind of random numbers, and their shape."""
+        """The random numbers of an update, at most three: by name their kind and shape."""
         return {}
 
     def next_draw(self, name: str, dim: int = 0) -> Tensor:
@@ -157,6 +158,11 @@ class OffPolicy(Algorithm):
         Returns metrics, and the samples' priorities [B]: how far they were from their targets. Of
         several ranks the metrics are those of the whole minibatch, the priorities this rank's.
         """
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        parts = (flat(getattr(self, name)) for name in self.saved)
+        return (*super().weights, *(x for x in parts if x is not None))
 
     @property
     def loops(self) -> tuple[Any, ...]:
@@ -181,18 +187,18 @@ class OffPolicy(Algorithm):
 
     @property
     def is_warm(self) -> Any:
-        """Whether there are env steps enough to learn from: of the host, or on the device."""
+        """Whether there are enough env steps to learn from: a bool, or a tensor on the device."""
         return self.env_steps >= self.section.warmup_env_steps
 
     @property
     def explores_at_random(self) -> Any:
-        """Whether there are too few env steps to act by what was learned: a flag, or on the device
-        a tensor. A replay that is filled anew is filled by the policy as it is.
+        """Whether actions are still random, before `warmup_env_steps`: a bool, or a tensor on the
+        device. After a resume without its replay, the current policy fills the replay.
         """
         return self.env_steps + self._env_steps_before < self.section.warmup_env_steps
 
     def explore(self, progress_fraction: Scalar) -> None:
-        """At random all through warm-up, and less so as the run goes on."""
+        """Act at random during warm-up, then with a probability that falls over the run."""
         epsilon, at_random = epsilon_at(self.section, progress_fraction), self.explores_at_random
         if self.is_inline:
             epsilon = 1.0 if at_random else epsilon
@@ -272,7 +278,7 @@ class OffPolicy(Algorithm):
         return _means(metrics)
 
     def _learn_in_blocks(self, num_due: Tensor, rate: Any, beta: Any) -> Metrics:
-        """As many updates as there can be; those that are not due move nothing."""
+        """Make the largest possible number of updates; those that are not due move nothing."""
         num_left, num_blocks = num_due.clone(), self.num_updates_each // self._block
         for mean in self._means.values():
             mean.zero_()
@@ -325,7 +331,7 @@ class OffPolicy(Algorithm):
         return self.finite_updates.moving(checked, moves, lambda: origin_of_nan(batch, self.ranks))
 
     def _notice_refused_updates(self) -> None:
-        """Say once that distances were no numbers, which leaves priorities as they are."""
+        """Add a notice, once, that priorities were not updated because errors were not finite."""
         if not self._has_refused and int(self.replay.num_refused):
             self._has_refused = True
             self._notices.append(
@@ -349,12 +355,12 @@ class OffPolicy(Algorithm):
 
     @abstractmethod
     def greedy_values(self, obs: Tensor) -> Tensor:
-        """What greedy episodes are thought to return from `obs` [B, D], discounted: [B]."""
+        """Predicted discounted returns [B] of greedy episodes from `obs` [B, D]."""
 
     @torch.inference_mode()
     def compare(self, from_start: FromStart) -> dict[str, float]:
-        """How far values are above the returns that followed; where a limit cut an episode short,
-        they are asked of what was left.
+        """How far predicted values exceed the returns that followed. If a limit cut an episode
+        short, its return includes the value of the last state.
         """
         self.look()  # the device is idle
         device = self.policy.flat_parameters.device
@@ -365,10 +371,6 @@ class OffPolicy(Algorithm):
         returns = from_start.returns + from_start.left_discounts * last
         return {"value/overestimation": float((first - returns).mean())}
 
-    def take_notices(self) -> list[str]:
-        taken, self._notices = self._notices, []
-        return taken
-
     def state_dict(self) -> State:
         """Everything the next update depends on but the policy; in main memory."""
         state: dict[str, Any] = {
@@ -377,6 +379,7 @@ class OffPolicy(Algorithm):
             "finite_updates": self.finite_updates.state_dict(),
             "left_out": int(self.ranks.sum(self.replay.num_left_out.clone())),
             "draws": {name: draws.state_dict() for name, draws in self.draws.items()},
+            **{name: state_of(getattr(self, name)) for name in self.saved},
         }  # fmt: skip
         if not self.settings.saves_replay:
             return state
@@ -395,6 +398,8 @@ class OffPolicy(Algorithm):
         self._has_left_out = num_left_out > 0
         for name, draws in self.draws.items():
             draws.load_state_dict(state["draws"][name])
+        for name in self.saved:
+            load_state(getattr(self, name), state[name])
         if "replay" in state:
             self.env_steps = set_count(self.env_steps, state["env_steps"])
             self._env_steps_before = int(state["env_steps_before"])
@@ -413,6 +418,27 @@ class OffPolicy(Algorithm):
 
     def forget_episodes(self) -> None:
         self.replay.end_episodes()
+
+
+def flat(part: Any) -> Tensor | None:
+    """The flat weights of a network or a tensor of weights; None for other attributes."""
+    weights = part.flat_parameters if isinstance(part, Network) else part
+    return weights if isinstance(weights, Tensor) else None
+
+
+def state_of(part: Any) -> Any:
+    """The state of one of the attributes `OffPolicy.saved`, in main memory."""
+    weights = flat(part)
+    return part.state_dict() if weights is None else weights.cpu().clone()
+
+
+def load_state(part: Any, state: Any) -> None:
+    """Restore what `state_of` returned."""
+    weights = flat(part)
+    if weights is None:
+        part.load_state_dict(state)
+    else:
+        weights.copy_(state)
 
 
 def own_samples(batch_size: int, ranks: ProcessGroup) -> range:

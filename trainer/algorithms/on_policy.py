@@ -1,4 +1,4 @@
-"""What all algorithms share that learn from rollouts of the policy they improve."""
+"""The base of all algorithms that learn from rollouts of the policy that they improve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..config.sections.ppo import PPOConfig
 from ..config.sections.pqn import PQNConfig
 from ..machine.values import Scalar, State
 from ..memory.rollout import Rollout
-from ..memory.samplers import make_orders
+from ..policies.draws import make_orders
 from ..policies.normalizers import Rewards, observe
 from ..policies.policy import Policy
 from ..returns.episodes import FromStart
@@ -43,7 +43,6 @@ class OnPolicy(Algorithm):
         self.updates_per_iteration = self.section.num_epochs * self.section.num_minibatches
         self.num_parts = settings.rollout_size // settings.part_steps
         self.orders = make_orders(self.num_parts, self.seed, self.device, self.is_inline)
-        self._notices: list[str] = []
         wanted, num_rows = settings.normalization, len(self.ranks.my_rows(settings.num_rows))
         self.rewards = Rewards(
             num_rows, self.section.gamma, limit=wanted.reward_limit,
@@ -52,9 +51,7 @@ class OnPolicy(Algorithm):
         )  # fmt: skip
 
     def compiled(self, function: F) -> F:
-        """`function` by torch.compile, where a run wants that. Raises ConfigError where that cannot
-        be had.
-        """
+        """`function` by torch.compile if the run asks for that. Raises ConfigError without it."""
         if not self.settings.compile:
             return function
         from ..jit.torch_compiling import Compiled  # seldom wanted
@@ -80,7 +77,7 @@ class OnPolicy(Algorithm):
 
     @property
     def uses_threads(self) -> bool:
-        """Collecting does, whatever the update."""
+        """Collecting uses several threads, whatever the update does."""
         return self.is_inline
 
     @property
@@ -89,25 +86,24 @@ class OnPolicy(Algorithm):
 
     @abstractmethod
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
-        """One update, with `rewards` [T, N] as they are to be learned from."""
+        """One update from a rollout with `rewards` [T, N], which may be normalised."""
 
     def update(self, rollout: Rollout, progress_fraction: Scalar) -> Metrics:
         learned = self.learn(rollout, self.rewards.of(rollout), progress_fraction)
         metrics = {**learned, "updates/skipped": self.finite_updates.num_skipped + 0}
         if self.settings.normalization.obs:
-            # After the update: all of an iteration sees them through the same statistics.
+            # After the update: a whole iteration normalises observations by the same statistics.
             observe(self.policy.normalizer, rollout.obs_in_pieces(), self.ranks)
         return metrics
 
     def moving(self, checked: Tensor, moves: Tensor | None, rollout: Rollout) -> Tensor | None:
-        """`moves`, or 0 where `checked` [] is not finite: then the minibatch moves nothing."""
+        """`moves`, or 0 if `checked` [] is not finite: then the minibatch moves nothing."""
         return self.finite_updates.moving(checked, moves, partial(origin_of, rollout))
 
     def take_notices(self) -> list[str]:
         if self.is_inline:
             self._notices += self.finite_updates.notices()
-        taken, self._notices = self._notices, []
-        return taken
+        return super().take_notices()
 
     def compare(self, from_start: FromStart) -> dict[str, float]:
         self._notices += self.finite_updates.notices()  # the device is idle
@@ -117,13 +113,13 @@ class OnPolicy(Algorithm):
         return {
             "optimizer": self.optimizer.state_dict(),
             "finite_updates": self.finite_updates.state_dict(),
-            **self.orders.state_dict(),
+            "orders": self.orders.state_dict(),
         }
 
     def load_state_dict(self, state: State) -> None:
         self.optimizer.load_state_dict(state["optimizer"])
         self.finite_updates.load_state_dict(state["finite_updates"])
-        self.orders.load_state_dict(state)
+        self.orders.load_state_dict(state["orders"])
 
     def extra_state(self) -> State:
         """Running statistics of rewards, if rewards are normalised."""
@@ -143,5 +139,5 @@ def flat_gradient(loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
 
 
 def origin_of(rollout: Rollout) -> str:
-    """Where an update from a `rollout` that is not finite comes from."""
+    """A sentence on where NaN or infinity in an update from this `rollout` came from."""
     return origin_in_rollout(rollout) or FROM_NETWORKS

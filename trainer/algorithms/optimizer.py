@@ -97,24 +97,24 @@ def scaled_down(gradients: Tensor, max_norm: float) -> Tensor:
 
 
 class FiniteUpdates:
-    """Decides which updates may move anything, and counts the others in `num_skipped`: on the host
-    where it runs every update, on the device where graphs do.
+    """Skips updates that are not finite, and counts them in `num_skipped`: on the host if it runs
+    every update, on the device if graphs do.
     """
 
     def __init__(self, is_inline: bool, device: torch.device, fails_by: str = "") -> None:
-        """Where the setting `fails_by` is named, the first update to be skipped ends the run."""
+        """If `fails_by` names a setting, the first skipped update ends the run."""
         self._fails_by, self._is_inline = fails_by, is_inline
         zero = torch.zeros((), dtype=torch.int64, device=device)
         self.num_skipped: Any = 0 if is_inline else zero
-        self._origin, self._has_told = "", False
+        self._origin, self._has_notified = "", False
 
     def moving(
         self, checked: Tensor, moves: Tensor | None, origin: Callable[[], str]
     ) -> Tensor | None:
-        """`moves`, or 0 where `checked` [], a sum of all that is looked at, is not finite. `origin`
-        says in a sentence where that comes from, and is called the first time alone.
+        """`moves`, or 0 if `checked` [], a sum of everything to check, is not finite. `origin`
+        returns a sentence on the cause; it is called the first time only.
 
-        Raises FloatingPointError then where the run is to end.
+        Raises FloatingPointError then if the run is to end.
         """
         if not self._is_inline:
             is_finite = checked.isfinite()
@@ -128,23 +128,23 @@ class FiniteUpdates:
         return torch.zeros(())
 
     def skip(self, count: int, origin: Callable[[], str]) -> None:
-        """Count updates that the host knows to have moved nothing."""
+        """Count updates that moved nothing, as the host knows."""
         if count and not self.num_skipped:
             self._origin = origin()
         self.num_skipped += count
         if count and self._fails_by:
-            raise FloatingPointError(self._said())
+            raise FloatingPointError(self._sentence())
 
     def notices(self) -> list[str]:
         """New notices, each returned once; waits for the device."""
-        if self._has_told or not int(self.num_skipped):
+        if self._has_notified or not int(self.num_skipped):
             return []
         if self._fails_by:
-            raise FloatingPointError(self._said())
-        self._has_told = True
-        return [f"{self._said()}; updates/skipped counts such updates"]
+            raise FloatingPointError(self._sentence())
+        self._has_notified = True
+        return [f"{self._sentence()}; updates/skipped counts such updates"]
 
-    def _said(self) -> str:
+    def _sentence(self) -> str:
         what = "the gradient of an update was not finite"
         if self._fails_by:
             return f"{what}{self._because}; {self._fails_by} = fail"
@@ -155,15 +155,16 @@ class FiniteUpdates:
         return f": {self._origin}" if self._origin else ""
 
     def state_dict(self) -> State:
-        return {"num_skipped": int(self.num_skipped), "has_told": self._has_told}
+        return {"num_skipped": int(self.num_skipped), "has_notified": self._has_notified}
 
     def load_state_dict(self, state: State) -> None:
         self.num_skipped = set_count(self.num_skipped, state["num_skipped"])
-        self._has_told, self._origin = state["has_told"], "that was before the run was resumed"
+        self._has_notified = state["has_notified"]
+        self._origin = "that was before the run was resumed"
 
 
 def origin_of_nan(batch: Batch, ranks: ProcessGroup = LOCAL) -> str:
-    """What of a minibatch is not finite, in any of the ranks; a sentence."""
+    """A sentence on which parts of a minibatch are not finite, in any of the ranks."""
     fields = {
         "observations": (batch.obs, batch.next_obs),
         "actions": (batch.actions,),
@@ -208,8 +209,8 @@ def origin_in_rollout(rollout: Rollout) -> str:
 
 
 def set_count(count: Any, value: int) -> Any:
-    """A count at `value`: in place where it is a tensor, which graphs remember. Raises ValueError
-    where a damaged checkpoint has none.
+    """A count set to `value`: in place if it is a tensor, which graphs refer to. Raises ValueError
+    for a damaged checkpoint.
     """
     value = int(value)
     return count.fill_(value) if isinstance(count, Tensor) else value
@@ -258,7 +259,7 @@ class LossScale:
 
 
 class NoScale:
-    """What takes its place where slopes do not vanish."""
+    """The loss scale of precisions in which gradients do not vanish: none."""
 
     def up(self, slopes: Tensor) -> Tensor:
         return slopes

@@ -63,7 +63,7 @@ class PQN(OnPolicy):
     ) -> tuple[Tensor, Tensor]:
         """Half the mean squared error of Q(s, a) against the returns [B], and the mean of Q(s, a).
 
-        Nothing of the algorithm itself: torch.compile may be asked for it.
+        It uses only its arguments, so that torch.compile can compile it.
         """
         values = policy.values(obs).gather(1, actions.unsqueeze(1)).squeeze(1)
         return 0.5 * (values - returns).square().mean(), values.detach().mean()
@@ -71,7 +71,7 @@ class PQN(OnPolicy):
     def __init__(
         self, settings: LearnerSettings, policy: QPolicy, **options: Unpack[Options]
     ) -> None:
-        """As `OnPolicy`'s."""
+        """The arguments are those of `OnPolicy`."""
         super().__init__(settings, policy, **options)
         self._loss_of = self.compiled(self.loss)
         sampler = Shuffled(self.orders)

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..machine.values import State
 from ..policies.actor import Drawn, SquashedGaussianActor, StateDependentActor
 from ..returns.losses import Loss, smallest
 from ..returns.td import soft_value
@@ -25,6 +24,7 @@ class SAC(OffPolicyActorCritic):
     """
 
     policy: SquashedGaussianActor
+    saved = (*OffPolicyActorCritic.saved, "log_alpha", "alpha_optimizer")
 
     def __init__(
         self, settings: LearnerSettings, policy: SquashedGaussianActor, **options: Any
@@ -37,10 +37,6 @@ class SAC(OffPolicyActorCritic):
         target = self.section.target_entropy
         self.target_entropy = -policy.action_size if target is None else target
         self._drawn: Drawn | None = None  # of the update under way
-
-    @property
-    def weights(self) -> tuple[Tensor, ...]:
-        return (*super().weights, self.log_alpha)
 
     @staticmethod
     def make_policy(settings: LearnerSettings, spec: Spaces, seed: int) -> SquashedGaussianActor:
@@ -86,15 +82,3 @@ class SAC(OffPolicyActorCritic):
     def value_of_outputs(self, outputs: Tensor) -> Loss:
         """The value [B] of the critics' outputs that the actor maximises, and its derivatives."""
         return smallest(outputs)
-
-    def state_dict(self) -> State:
-        return {
-            **super().state_dict(),
-            "log_alpha": self.log_alpha.cpu().clone(),
-            "alpha_optimizer": self.alpha_optimizer.state_dict(),
-        }
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.log_alpha.copy_(state["log_alpha"])
-        self.alpha_optimizer.load_state_dict(state["alpha_optimizer"])

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..machine.values import State
 from ..policies.actor import DeterministicActor
 from ..policies.network import Network
 from ..spaces import Spaces
@@ -24,6 +23,7 @@ class TD3(OffPolicyActorCritic):
     """
 
     policy: DeterministicActor
+    saved = (*OffPolicyActorCritic.saved, "target_actor")
     squared_weight = 2.0
 
     def __init__(
@@ -31,10 +31,6 @@ class TD3(OffPolicyActorCritic):
     ) -> None:
         super().__init__(settings, policy, **options)
         self.target_actor = policy.network.frozen_copy()
-
-    @property
-    def weights(self) -> tuple[Tensor, ...]:
-        return (*super().weights, self.target_actor.flat_parameters)
 
     @property
     def targets(self) -> tuple[tuple[Network, Network], ...]:
@@ -72,11 +68,3 @@ class TD3(OffPolicyActorCritic):
         by_actions = self.critics.action_gradient(critic_tape, self.actor_scale.up(by_values))
         gradient = self.policy.gradient(tape, by_actions)
         return self.step_actor(gradient, -values[0].mean(), rate, active)
-
-    def state_dict(self) -> State:
-        target = self.target_actor.flat_parameters.cpu().clone()
-        return {**super().state_dict(), "target_actor": target}
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.target_actor.flat_parameters.copy_(state["target_actor"])

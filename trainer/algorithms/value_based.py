@@ -1,4 +1,4 @@
-"""What all algorithms share that learn action values from replay and act by the highest."""
+"""The base of algorithms that learn action values from replay and take the best action."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...shared.errors import UsageError
 from ...shared.text.harmless import one_line
 from ..distributed.reductions import merge_batch
 from ..machine.threads import torch_threads
-from ..machine.values import Scalar, State
+from ..machine.values import Scalar
 from ..memory.replay import Batch
 from ..policies.convolutions import has_convolutions
 from ..policies.draws import Kind
@@ -28,7 +28,7 @@ from .optimizer import FlatAdam, make_loss_scale, scaled_down
 
 
 class Losses(NamedTuple):
-    """Of a minibatch: the loss, the distance from the target and the priority of every sample [B],
+    """Per-sample results of a minibatch: loss, distance from the target and priority of each [B],
     the value of its action [B], and the derivative of the losses' sum by the network's outputs
     [B, ...].
     """
@@ -44,6 +44,7 @@ class ValueBased(OffPolicy):
     """One network, a target network that follows it, and a gradient step for each minibatch."""
 
     policy: QPolicy
+    saved = ("optimizer", "loss_scale", "target")
 
     def __init__(self, settings: LearnerSettings, policy: QPolicy, **options: Any) -> None:
         super().__init__(settings, policy, **options)
@@ -58,10 +59,6 @@ class ValueBased(OffPolicy):
     def optimizers(self) -> tuple[FlatAdam, ...]:
         return (self.optimizer,)
 
-    @property
-    def weights(self) -> tuple[Tensor, ...]:
-        return (*super().weights, self.target.flat_parameters)
-
     def drawn(self) -> dict[str, tuple[Kind, tuple[int, ...]]]:
         if not self.policy.is_noisy:
             return {}
@@ -72,12 +69,12 @@ class ValueBased(OffPolicy):
         }
 
     def inputs(self, obs: Tensor) -> tuple[Tensor, ...]:
-        """What the network is asked, of `obs`, normalised."""
+        """The network's inputs for normalised `obs`."""
         return (obs,)
 
     @abstractmethod
     def losses(self, batch: Batch, outputs: Tensor, next_obs: Tensor) -> Losses:
-        """Of a minibatch, from the network's `outputs`, and `next_obs`, normalised."""
+        """Losses of a minibatch, from the network's `outputs` and normalised `next_obs`."""
 
     def explore(self, progress_fraction: Scalar) -> None:
         """Where layers are noisy every row has a draw of its own, kept for all of the collection:
@@ -151,20 +148,6 @@ class ValueBased(OffPolicy):
     def online_values(self, obs: Tensor) -> Tensor:
         """The values [B, A] by which `double` chooses, from `obs`, normalised."""
         return self.network.values(obs)
-
-    def state_dict(self) -> State:
-        return {
-            **super().state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "loss_scale": self.loss_scale.state_dict(),
-            "target": self.target.flat_parameters.cpu().clone(),
-        }
-
-    def load_state_dict(self, state: State) -> None:
-        super().load_state_dict(state)
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.loss_scale.load_state_dict(state["loss_scale"])
-        self.target.flat_parameters.copy_(state["target"])
 
 
 def of_actions(outputs: Tensor, actions: Tensor) -> Tensor:

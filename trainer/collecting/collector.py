@@ -37,17 +37,17 @@ LEAST_ROWS_WITH_MEMORY = 128  # which is more work for each
 
 
 class CollectsRollouts(Protocol):
-    """What an experiment asks of whatever gathers its rollouts."""
+    """The interface between an experiment and the collector of its rollouts."""
 
     rollout: Rollout
 
     @property
     def loops(self) -> Sequence[Any]:
-        """Compiled ones that are called, in the order of their first calls."""
+        """The compiled loops that are called, in the order of their first calls."""
 
     @property
     def env_steps_under_way(self) -> int:
-        """Env steps of the collection that is going on, where the host knows."""
+        """Env steps of the current collection, if the host knows."""
 
     def collect(self) -> Rollout:
         """Step every environment T times; returns the rollout, whose memory is reused."""
@@ -57,7 +57,7 @@ class CollectsRollouts(Protocol):
         """Further metrics of the rollout."""
 
     def take_notices(self) -> Sequence[str]:
-        """What people should know of the episodes, each once."""
+        """New notices about episodes, each returned once."""
 
     def take_episode_totals(self) -> Tensor:
         """Count, summed return and summed length of the episodes that ended since the last call:
@@ -195,7 +195,7 @@ class Collector:
     def _act_step(
         self, t: int, noise: Tensor, rows: slice = ALL
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """As the policy's, in step `t` of some rows."""
+        """The results of the policy's `act_step` in step `t` of some rows."""
         obs, states = self.rollout.obs[t, rows], self._states.before(t, rows)
         acted = self._policy.act_step(obs, noise, states)
         if self._with_memory:
@@ -371,7 +371,7 @@ class GroupedCollector(Collector):
         return rollout
 
     def _receive(self, group: int, t: int) -> None:
-        """What step `t` of a group led to."""
+        """Receive the results of step `t` of a group."""
         rows = self.envs.groups[group]
         self.envs.receive(group, self._transitions[t])
         one_torch_thread()

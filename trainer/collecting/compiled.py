@@ -92,7 +92,7 @@ class CompiledCollector:
 
     @property
     def loops(self) -> tuple[Any, ...]:
-        """Those that are called, in the order of their first calls."""
+        """The compiled loops that are called, in the order of their first calls."""
         return self.envs.loops.reset, self._collect
 
     def collect(self) -> Rollout:

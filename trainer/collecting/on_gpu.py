@@ -232,7 +232,7 @@ class ActorCollector(CudaCollector):
 
 
 class RecurrentActorCollector(ActorCollector):
-    """As `ActorCollector`, for an actor that remembers."""
+    """`ActorCollector` for a recurrent actor."""
 
     _policy: RecurrentActorCritic
 

@@ -1,1 +1,1 @@
-"""What algorithms learn from: rollouts and their minibatches, and replay."""
+"""Memory of transitions: rollouts and their minibatches, and replay."""

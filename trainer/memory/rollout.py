@@ -132,7 +132,7 @@ class Rollout:
     def remember(
         self, t: int, actions: Tensor, log_probs: Tensor | None, rows: slice = ALL
     ) -> None:
-        """What a policy chose in step `t` of some rows."""
+        """Store the choices of a policy in step `t` of some rows."""
         self.actions[t, rows] = actions
         if log_probs is not None:
             self.log_probs[t, rows] = log_probs
@@ -150,8 +150,8 @@ class Rollout:
         return iter(torch.split(self.valid_of(self.obs[:-1]), MOST_AT_ONCE))
 
     def in_pieces(self, of: Callable[[Tensor], Tensor], obs: Tensor) -> Tensor:
-        """What `of` returns [B, ...] for observations [B, D], of which it gets at most
-        `MOST_AT_ONCE` at a time.
+        """The results [B, ...] of `of` for observations [B, D]; it gets at most `MOST_AT_ONCE` of
+        them at a time.
         """
         found = [of(piece) for piece in torch.split(obs, MOST_AT_ONCE)]
         return found[0] if len(found) == 1 else torch.cat(found)
@@ -171,8 +171,8 @@ class Rollout:
     ) -> Tensor:
         """`next_values` [T, N], after time limits those of the observations that episodes ended in.
 
-        `value_of` takes such observations [B, D], and where `states` [T, N, S] after each step are
-        told, also those that go with them [B, S].
+        `value_of` takes such observations [B, D], and with `states` [T, N, S] after each step also
+        the states that belong to them [B, S].
         """
         with_obs = () if states is None else (states,)
         if not self.finals_in_order:  # on the processor, where few of them count

@@ -1,6 +1,4 @@
-"""Which parts of a rollout make a minibatch: samples, or rows of steps where a policy remembers;
-and the random orders in which they are drawn.
-"""
+"""Which parts of a rollout make a minibatch: samples, or rows of steps with a recurrent policy."""
 
 from __future__ import annotations
 
@@ -11,51 +9,11 @@ import torch
 from torch import Tensor
 
 from ..machine.values import State
-from ..policies.draws import FOR_ROWS, make_draws, set_generator, side_seed
+from ..policies.draws import FOR_ROWS, Orders, make_draws, side_seed
 from ..returns.gae import normalized
 from .rollout import Rollout
 
 Drawn = Iterator[tuple[Tensor, Tensor | None]]
-
-
-class Orders(Protocol):
-    """One random order after the other."""
-
-    def next(self, num_samples: int) -> Tensor:
-        """The numbers 0 to `num_samples` - 1 in random order, int64."""
-
-    def state_dict(self) -> State:
-        """What the next order depends on, under names of its own."""
-
-    def load_state_dict(self, state: State) -> None: ...
-
-
-def make_orders(num_samples: int, seed: int, device: torch.device, is_inline: bool) -> Orders:
-    """Of at most `num_samples`, on `device`; what is captured cannot ask torch's generator."""
-    if is_inline:
-        return RandomOrders(seed, device)
-    from .orders_on_gpu import CountedOrders  # only here numba-cuda is needed
-
-    return CountedOrders(num_samples, seed, device)
-
-
-class RandomOrders:
-    """Orders from torch's generator on the processor."""
-
-    def __init__(self, seed: int, device: torch.device) -> None:
-        self._generator, self._device = torch.Generator().manual_seed(seed), device
-        self._seed, self._num_drawn = seed, 0
-
-    def next(self, num_samples: int) -> Tensor:
-        self._num_drawn += 1
-        return torch.randperm(num_samples, generator=self._generator).to(self._device)
-
-    def state_dict(self) -> State:
-        return {"generator": self._generator.get_state(), "num_orders": self._num_drawn}
-
-    def load_state_dict(self, state: State) -> None:
-        self._num_drawn = int(state.get("num_orders", 0))
-        set_generator(self._generator, state, self._seed, self._num_drawn)
 
 
 def next_minibatches(orders: Orders, num_samples: int, num_minibatches: int) -> Tensor:
@@ -113,18 +71,14 @@ def make_sampler(
     return Shuffled(orders)
 
 
-class Alone:
-    """What samplers have that draw from all that there is."""
+class LocalSampler:
+    """A sampler that draws from the parts of one process, and by default keeps no state."""
 
     def begin(self, rollout: Rollout) -> None:
         """There is nothing to find out first."""
 
     def normalized(self, advantages: Tensor, among: Tensor) -> Tensor:
         return normalized(advantages, among)
-
-
-class Unchanging(Alone):
-    """Those that keep nothing of their own."""
 
     def state_dict(self) -> State:
         return {}
@@ -133,7 +87,7 @@ class Unchanging(Alone):
         """There is nothing to load."""
 
 
-class Shuffled(Unchanging):
+class Shuffled(LocalSampler):
     """Every part once an epoch, in a new random order each time."""
 
     def __init__(self, orders: Orders) -> None:
@@ -144,7 +98,7 @@ class Shuffled(Unchanging):
             yield index, None
 
 
-class Sequential(Unchanging):
+class Sequential(LocalSampler):
     """Every part once an epoch, in the order in which they lie."""
 
     def __init__(self, device: torch.device) -> None:
@@ -159,7 +113,7 @@ class Sequential(Unchanging):
             yield index, None
 
 
-class Prioritised(Alone):
+class Prioritised(LocalSampler):
     """Parts with larger advantages more often: p_i = (sum_t |A_it|)^alpha.
 
     A minibatch has no part twice; minibatches are drawn independently, so that of K an epoch has

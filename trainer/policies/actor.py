@@ -1,4 +1,4 @@
-"""What policies for real-valued actions share that learn through a critic.
+"""Policies for real-valued actions that learn through a critic.
 
 Actions are kept on [-1, 1], as the critic sees them; the environment gets them in its own units.
 """
@@ -18,11 +18,11 @@ from ..settings.policy import PolicyConfig
 from ..spaces import Box, Spaces
 from .dense import DenseNetwork
 from .distributions.squashing import TANH, Squash, Squashed, squashed, squashed_slopes
-from .draws import normal_from, symmetric
 from .encoded import EncodedNetwork
 from .encoder import make_encoder
 from .mlp import DTYPES
 from .network import Network
+from .noise import normal_from, symmetric
 from .normalizers import make_obs_normalizer
 from .policy import Memoryless, stored_obs
 from .state_dependent import StateDependentNetwork
@@ -31,7 +31,7 @@ OF_ROWS = ("network.matrices",)  # of state-dependent exploration
 
 
 class Actor(Memoryless, nn.Module, ABC):
-    """What actors share: a network from observations, and the bounds of the actions."""
+    """The base of actors: a network from observations, and the bounds of the actions."""
 
     outputs_per_action = 1
     action_dtype = torch.float32
@@ -159,12 +159,12 @@ class SquashedGaussianActor(Actor):
         return self.random_or(actions, noise), None
 
     def best(self, obs: Tensor) -> Tensor:
-        """Of the means."""
+        """The squashed means."""
         outputs: Tensor = self.network(obs)
         return self.squash.forward(outputs[..., : self.action_size])
 
     def draw(self, obs: Tensor, noise: Tensor) -> Drawn:
-        """As `act`, for obs that are normalised already, with all that `gradient` needs."""
+        """Actions for normalised obs, with everything that `gradient` needs."""
         return self.drawn_from(*self.network.taped(obs), noise)
 
     def drawn_from(self, outputs: Tensor, tape: Any, noise: Tensor) -> Drawn:
@@ -181,8 +181,8 @@ class SquashedGaussianActor(Actor):
 
 
 class StateDependentActor(SquashedGaussianActor):
-    """As a squashed Gaussian one, with deviations that depend on the state by few weights, and
-    noise that environments keep until `network.take_noise`: smooth exploration.
+    """A squashed Gaussian actor for smooth exploration: deviations depend on the state by few
+    weights, and each environment keeps its noise until `network.take_noise`.
 
     Source: Raffin et al. 2021, arXiv:2005.05719.
     """

@@ -57,7 +57,7 @@ class DistributionPolicy(nn.Module):
         self.flat_parameters = flattened(self.parameters_to_learn())
 
     def with_log_stds(self, outputs: Tensor) -> Tensor:
-        """What the distribution takes [..., num_outputs], from what the network gives."""
+        """The distribution's inputs [..., num_outputs], from the network's outputs."""
         if self.log_std is None:
             return outputs
         return torch.cat([outputs, self.log_std.expand(*outputs.shape[:-1], -1)], -1)
@@ -126,11 +126,11 @@ class ActorCritic(Memoryless, DistributionPolicy):
         self.num_actor_parameters = sum(p.numel() for p in self._actor_parameters())
 
     def step(self, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """What `outputs` and `values` take, and a state of nothing: as one that remembers."""
+        """The inputs of `outputs` and `values`, and the empty state."""
         return obs, state
 
     def outputs(self, obs: Tensor) -> Tensor:
-        """What the distribution takes [B, num_outputs], from obs [B, obs_size]."""
+        """The distribution's inputs [B, num_outputs], from obs [B, obs_size]."""
         with autocast(self.precision, obs.device):
             outputs: Tensor = self.actor(self._seen(obs)).float()
         return masked(self.with_log_stds(outputs), obs, self.mask_size)

@@ -1,8 +1,7 @@
-"""Random numbers that updates draw."""
+"""Random numbers and orders that updates draw: each draw depends on a seed and its number."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
@@ -18,13 +17,25 @@ FOR_ROWS, FOR_POSITIVES = 1, 2  # what a part draws for by the side
 
 
 class Draws(Protocol):
-    """One draw after the other."""
+    """Random numbers of one shape, one draw after the other."""
 
     def next(self) -> Tensor:
-        """The next draw, which the one after may take the memory of."""
+        """The next draw; the draw after it may reuse its memory."""
 
     def state_dict(self) -> State:
-        """What the next draw depends on."""
+        """The state that the next draw depends on."""
+
+    def load_state_dict(self, state: State) -> None: ...
+
+
+class Orders(Protocol):
+    """Random orders of samples, one after the other."""
+
+    def next(self, num_samples: int) -> Tensor:
+        """The numbers 0 to `num_samples` - 1 in random order, int64."""
+
+    def state_dict(self) -> State:
+        """The state that the next order depends on."""
 
     def load_state_dict(self, state: State) -> None: ...
 
@@ -39,8 +50,8 @@ def side_seed(seed: int, purpose: int) -> int:
 def make_draws(
     kind: Kind, shape: tuple[int, ...], seed: int, device: torch.device, is_inline: bool
 ) -> Draws:
-    """Of one shape, on `device`: standard normal numbers, or uniform ones in [0, 1). What is
-    captured cannot ask torch's generator.
+    """Draws of one shape on `device`: standard normal numbers, or uniform ones in [0, 1). A
+    captured graph cannot use torch's generator: unless `is_inline`, draws come from a counter.
     """
     if is_inline:
         return RandomDraws(kind, shape, seed)
@@ -49,17 +60,21 @@ def make_draws(
     return CountedDraws(kind, shape, seed, device)
 
 
-class RandomDraws:
-    """Draws of torch's generator on the processor."""
+def make_orders(num_samples: int, seed: int, device: torch.device, is_inline: bool) -> Orders:
+    """Orders of at most `num_samples` on `device`; unless `is_inline`, they come from a counter."""
+    if is_inline:
+        return RandomOrders(seed, device)
+    from .draws_on_gpu import CountedOrders  # only here numba-cuda is needed
 
-    def __init__(self, kind: Kind, shape: tuple[int, ...], seed: int) -> None:
-        self._shape, self._seed, self._num_drawn = shape, seed, 0
-        self._draw = torch.randn if kind == "normal" else torch.rand
-        self._generator = torch.Generator().manual_seed(seed)
+    return CountedOrders(num_samples, seed, device)
 
-    def next(self) -> Tensor:
-        self._num_drawn += 1
-        return self._draw(self._shape, generator=self._generator)
+
+class OfGenerator:
+    """A generator of torch's on the processor, and the number of draws so far."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator, self._seed = torch.Generator().manual_seed(seed), seed
+        self._num_drawn = 0
 
     def state_dict(self) -> State:
         return {"generator": self._generator.get_state(), "count": self._num_drawn}
@@ -69,28 +84,35 @@ class RandomDraws:
         set_generator(self._generator, state, self._seed, self._num_drawn)
 
 
-MOST = 1 - 2.0**-23  # what the inverse still gives a finite number for, in float32
+class RandomDraws(OfGenerator):
+    """Draws of one shape from torch's generator."""
+
+    def __init__(self, kind: Kind, shape: tuple[int, ...], seed: int) -> None:
+        super().__init__(seed)
+        self._shape, self._draw = shape, torch.randn if kind == "normal" else torch.rand
+
+    def next(self) -> Tensor:
+        self._num_drawn += 1
+        return self._draw(self._shape, generator=self._generator)
 
 
-def symmetric(uniforms: Tensor) -> Tensor:
-    """Numbers in [0, 1) to (-1, 1)."""
-    return (2 * uniforms - 1).clamp(-MOST, MOST)
+class RandomOrders(OfGenerator):
+    """Orders from torch's generator, on `device`."""
 
+    def __init__(self, seed: int, device: torch.device) -> None:
+        super().__init__(seed)
+        self._device = device
 
-def normal_from(uniforms: Tensor) -> Tensor:
-    """Uniform numbers in [0, 1) to standard normal ones, by the inverse of their distribution.
-
-    x = sqrt(2) erfinv(2 u - 1)
-    """
-    return symmetric(uniforms).erfinv() * math.sqrt(2)
+    def next(self, num_samples: int) -> Tensor:
+        self._num_drawn += 1
+        return torch.randperm(num_samples, generator=self._generator).to(self._device)
 
 
 def set_generator(
     generator: torch.Generator, state: Mapping[str, Any], seed: int, count: int
 ) -> None:
-    """Go on with the random numbers of `state`. One of another kind of device has none that could
-    be gone on with: then with those of `seed` and of how far the run is, `count`, which were not
-    drawn before.
+    """Continue with the random numbers of `state`. A state that another kind of device saved has no
+    generator to continue: then new numbers follow from `seed` and the number of draws so far.
     """
     kept = state.get("generator")
     if kept is not None and len(kept) == len(generator.get_state()):

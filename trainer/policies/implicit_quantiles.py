@@ -66,7 +66,7 @@ class ImplicitQuantiles(ActionValues):
         return self._means(obs, (self.acting_taus * self.risk).unsqueeze(0))
 
     def expected_values(self, obs: Tensor) -> Tensor:
-        """As `values`, over all of the return whatever the risk."""
+        """Expected values over the whole distribution of returns, whatever the risk setting."""
         return self._means(obs, self.acting_taus.unsqueeze(0))
 
     def _means(self, obs: Tensor, taus: Tensor) -> Tensor:
@@ -149,7 +149,7 @@ def make_quantile_critic(
 def encoder_and_sizes(
     obs_size: int, config: PolicyConfig, encoder: Encoder | None
 ) -> tuple[nn.Module, tuple[int, ...]]:
-    """What turns observations into features, and the sizes of those and of the layers after."""
+    """The encoder of observations, and the sizes of its features and of the layers after it."""
     if has_weights(encoder):
         assert isinstance(encoder, nn.Module)
         return encoder, (encoder.num_features, *config.hidden_sizes)

@@ -1,4 +1,4 @@
-"""What all networks are: weights in one tensor, and a gradient in another."""
+"""The base of networks whose weights are one flat tensor and whose gradient is another."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from .mlp import flattened
 class Network(nn.Module):
     """A module whose weights and biases are views of `flat_parameters` [P].
 
-    It can be used as any module is. Besides, `taped` computes its outputs and keeps what
-    `gradient` needs, so that who has a loss's slope by the outputs needs no automatic
-    differentiation. Here that is what differentiates; networks that are asked thousands of times
-    a second overwrite both.
+    `taped` computes outputs and keeps what `gradient` needs to turn a loss's derivative by the
+    outputs into its derivative by the weights. Here automatic differentiation does that; networks
+    that are evaluated thousands of times a second overwrite both methods.
     """
 
     flat_parameters: Tensor

@@ -131,7 +131,7 @@ class ObsNormalizer(nn.Module):
         self._mask_size, self._packed_parts = mask_size, packed_parts
 
     def numbers(self, obs: Tensor) -> Tensor:
-        """What is normalised [..., size] of rows `obs`."""
+        """The numbers [..., size] of rows `obs` that are normalised."""
         return as_numbers(obs, self._packed_parts) if self._packed_parts else obs[..., : self.size]
 
     def forward(self, obs: Tensor) -> Tensor:
@@ -276,7 +276,7 @@ class Rewards:
 
     @property
     def _statistics(self) -> dict[str, RewardNormalizer | RewardCentring]:
-        """Those that there are, as checkpoints call them."""
+        """The statistics in use, by their names in checkpoints."""
         both = {"reward_normalizer": self.normalizer, "reward_centring": self.centring}
         return {name: module for name, module in both.items() if module}
 

@@ -108,7 +108,7 @@ def _numpy(*tensors: Tensor) -> list[Any]:
 
 
 class Recurrent(nn.Module):
-    """What both are: weights of inputs and of the state, each block of them one gate's.
+    """The base of LSTM and GRU: weights of inputs and of the state, a block for each gate.
 
     The state of a row [state_size] is one tensor: h, and where there is one, c after it.
     """
@@ -141,7 +141,7 @@ class Recurrent(nn.Module):
         raise NotImplementedError
 
     def _gates(self, inputs: Tensor) -> Tensor:
-        """What inputs [..., I] add to the gates, [..., num_gates * size]."""
+        """The contribution of inputs [..., I] to the gates, [..., num_gates * size]."""
         return linear(inputs, self.input_weight, self.bias)
 
 

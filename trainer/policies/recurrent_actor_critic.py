@@ -1,4 +1,4 @@
-"""An actor and a critic that remember: one trunk with a recurrent layer at its end, two heads."""
+"""A recurrent actor and critic: one trunk with a recurrent layer at its end, and two heads."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class RecurrentActorCritic(DistributionPolicy):
         return torch.cat([parts[0][..., : self.layer.size], *parts[1:]], -1)
 
     def outputs(self, features: Tensor) -> Tensor:
-        """What the distribution takes [..., num_outputs], from features [..., size]."""
+        """The distribution's inputs [..., num_outputs], from features [..., size]."""
         outputs = self.with_log_stds(self.actor(features[..., : self.layer.size]))
         return masked(outputs, features, self.mask_size)
 

@@ -1,4 +1,4 @@
-"""What an agent sees as tokens, (cell, feature, value) in three bytes, to features."""
+"""Turns observed tokens, (cell, feature, value) in three bytes, into features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TYPICAL_TOKENS = 24  # of an observation; what first weights are made for
 
 
 class Feature(NamedTuple):
-    """What one feature's values are: `kinds` things with nothing in common, numbered from 0, or
+    """The values of one feature: `kinds` unrelated things, numbered from 0, or
     with `kinds` 0 a quantity, which counts as `scale` times itself, or as log(1 + value).
     """
 
@@ -38,7 +38,7 @@ class Tokens(NamedTuple):
 
     @property
     def num_cells(self) -> int:
-        """Those of the window, and one for what is true of all."""
+        """The cells of the window, and one for facts about all of them."""
         return self.height * self.width + 1
 
     @property

@@ -186,7 +186,7 @@ class ValueNetwork(ActionValues):
 
     @in_precision
     def forward(self, obs: Tensor) -> Tensor:
-        """What the head takes [B, num_actions * atoms]."""
+        """The head's inputs [B, num_actions * atoms]."""
         outputs: Tensor = self.layers(self.encoder(obs))
         return outputs
 

@@ -12,12 +12,11 @@ from operant.trainer.experiment.untrained import SEEDED_PARTS, part_seed
 from operant.trainer.memory import samplers
 from operant.trainer.memory.samplers import (
     Prioritised,
-    RandomOrders,
     make_sampler,
     probabilities,
     without_replacement,
 )
-from operant.trainer.policies.draws import RandomDraws
+from operant.trainer.policies.draws import RandomDraws, RandomOrders
 
 CPU = torch.device("cpu")
 

@@ -51,8 +51,8 @@ def test_a_checkpoint_of_one_device_is_good_on_the_other(
     saved, found = one.state_dict()["collector"], other.state_dict()["collector"]
     assert saved["steps_before"] == found["steps_before"] == 32
     # 4 epochs of each of 2 iterations: no order of samples comes again
-    assert one.state_dict()["learner"]["num_orders"] == 8
-    assert other.state_dict()["learner"]["num_orders"] == 8
+    assert one.state_dict()["learner"]["orders"]["count"] == 8
+    assert other.state_dict()["learner"]["orders"]["count"] == 8
 
 
 class LateEvent(HostEvent):

@@ -8,7 +8,7 @@ from learning import iterate, num_steps_by_target_kl
 
 from operant.trainer.algorithms.ppo import LOSS_METRICS
 from operant.trainer.experiment.untrained import part_seed
-from operant.trainer.memory.orders_on_gpu import CountedOrders
+from operant.trainer.policies.draws_on_gpu import CountedOrders
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import torch
 from operant.trainer.envs.names import ENV_NAMES, MINATAR_ENV_NAMES
 from operant.trainer.jit.kernel import Kernel
 from operant.trainer.machine.stopwatch import Stopwatch
-from operant.trainer.memory.orders_on_gpu import CountedOrders
-from operant.trainer.policies.draws_on_gpu import CountedDraws
+from operant.trainer.policies.draws_on_gpu import CountedDraws, CountedOrders
 
 
 def write_beside_one(i, arguments):

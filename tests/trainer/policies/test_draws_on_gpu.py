@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from operant.trainer.policies.draws import normal_from, symmetric
 from operant.trainer.policies.draws_on_gpu import CountedDraws
+from operant.trainer.policies.noise import normal_from, symmetric
 
 CPU = torch.device("cpu")
 

@@ -1,4 +1,4 @@
-"""Telling what an episode came to from what others did: a loss on what a policy remembers.
+"""Contrastive loss on recurrent features: tell a later state of the same episode from others'.
 
 Source: van den Oord et al. 2018, "Representation learning with contrastive predictive coding",
 arXiv:1807.03748, eq. 4; geometric distances: Eysenbach et al. 2022, arXiv:2206.07568, section 4;
@@ -23,11 +23,11 @@ from .auxiliary_loss import AuxiliaryLoss
 
 
 class Contrast(NamedTuple):
-    """What is compared with what in R rows of L steps; everything is [L, R, ...].
+    """The pairs that are compared in R rows of L steps; everything is [L, R, ...].
 
-    `later` is how many steps after each its positive is, 0 where it has none, and `shares` what a
-    loss counts for in the sum over a minibatch. Where that is learned from in pieces, `losses` and
-    their derivatives `by_embeddings` [L, R, E] are those among all of its rows.
+    `later` is the distance in steps from each step to its positive, 0 without one, and `shares` is
+    the weight of a loss in the sum over a minibatch. If a minibatch is learned from in pieces,
+    `losses` and their derivatives `by_embeddings` [L, R, E] are computed among all of its rows.
     """
 
     later: Tensor

@@ -38,7 +38,7 @@ class Samples(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What the loss and the step are made with, all float32."""
+    """Coefficients of the loss and of the optimizer step, all float32."""
 
     learning_rate: Any
     clip_coef: Any

@@ -42,7 +42,7 @@ from .minibatches import (
 def gae_template(
     rewards, values, next_values, terminated, truncated, gamma, gae_lambda, advantages, returns
 ):
-    """As `returns.gae`, into `advantages` and `returns`: all [T, N] float32, endings bool."""
+    """`returns.gae`, written to `advantages` and `returns`: all [T, N] float32, endings bool."""
     steps, num_envs = rewards.shape
     following = np.zeros(num_envs, np.float32)
     for t in range(steps - 1, -1, -1):
@@ -91,8 +91,8 @@ Array = NDArray[Any]
 
 
 class Results(NamedTuple):
-    """What an update fills in: loss sums [steps, 5], gradient norms [steps, 2], how many optimizer
-    steps there were [1], and the last one's gradient [P].
+    """Results of an update: loss sums [steps, 5], gradient norms [steps, 2], the number of
+    optimizer steps [1], and the last step's gradient [P].
     """
 
     sums: Array
@@ -134,7 +134,7 @@ class CompiledUpdate:
 
     @property
     def step_loops(self) -> tuple[object, ...]:
-        """Those that `make_steps` calls."""
+        """The compiled loops that `make_steps` calls."""
         by_rollout = self.section.normalize_advantages == "rollout"
         return (*((normalize_all,) if by_rollout else ()), self._learn_compiled)
 
@@ -156,7 +156,7 @@ class CompiledUpdate:
         }
 
     def make_steps(self, rollout: Rollout, samples: Samples, terms: Terms) -> tuple[int, Tensor]:
-        """Move the policy, and fill in `results`. Returns of how many samples a minibatch is, and
+        """Move the policy, and fill in `results`. Returns the number of samples of a minibatch and
         the explained variance.
         """
         section, optimizer = self.section, self.optimizer
@@ -190,7 +190,7 @@ class CompiledUpdate:
         )
 
     def _samples(self, rollout: Rollout, rewards: Tensor) -> Samples:
-        """Those of a rollout that count, with advantages as they are estimated."""
+        """The samples of a rollout that count, with their advantages before normalisation."""
         section = self.section
         advantages, returns = np.empty((2, *rewards.shape), np.float32)
         gae_loop(

@@ -79,7 +79,7 @@ def scale_down(gradients, max_norm):
 
 @compiled
 def adam_step(parameters, gradients, mean, square, num_steps, learning_rate):
-    """As `FlatAdam.step`, for step number `num_steps`; arrays are [P] float32."""
+    """Step number `num_steps` of `FlatAdam`; arrays are [P] float32."""
     rate = float32(learning_rate / (1.0 - BETA_1**num_steps))
     correction = float32(1.0 / (1.0 - BETA_2**num_steps))
     weight_1, weight_2 = float32(1.0 - BETA_1), float32(1.0 - BETA_2)
@@ -108,8 +108,8 @@ class ShardSums(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Of the optimizer: running `mean` and `square` [P] float32 of the gradients, which are clipped
-    for the first `num_actor_parameters` and for the rest by themselves.
+    """The optimizer's running `mean` and `square` [P] float32 of the gradients. Gradients of the
+    first `num_actor_parameters` and of the rest are clipped separately.
     """
 
     mean: Array

@@ -109,7 +109,7 @@ class RankedUpdate(CompiledUpdate):
 
 @cache
 def compile_next_message(head: Head) -> Callable[..., bool]:
-    """What one distribution's updates do between two sums."""
+    """The loop between two sums over the ranks, for one distribution."""
     gradient = compile_gradient(head)
     return specialised(next_message_template, head.label, minibatch_gradient=gradient)
 

@@ -31,7 +31,7 @@ class ContrastiveConfig(Section):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics of runs with this loss."""
+        """Metrics of runs with this loss."""
         if not self.coef:
             return ()
         return (

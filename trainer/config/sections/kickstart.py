@@ -30,7 +30,7 @@ class KickstartConfig(Section):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics of runs with teachers."""
+        """Metrics of runs with teachers."""
         if not self.teachers:
             return ()
         return (Metric("loss/kickstart", better="down", description="distance from teachers"),)

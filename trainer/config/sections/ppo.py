@@ -80,7 +80,7 @@ class PPOConfig(AlgorithmSection):
 
     @property
     def not_compiled(self) -> dict[str, Any]:
-        """The settings that the compiled loops do not support, with their values."""
+        """Settings that the compiled loops do not support."""
         keys = ("sampler", "max_minibatch_size")
         values = {key: getattr(self, key) for key in keys}
         defaults = type(self).model_fields

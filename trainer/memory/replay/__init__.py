@@ -1,4 +1,4 @@
-"""What off-policy algorithms learn from: the newest transitions, and draws from them."""
+"""The replay of off-policy algorithms: the newest transitions, and draws from them."""
 
 from .layout import Layout
 from .priorities import Priorities

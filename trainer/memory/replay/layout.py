@@ -93,7 +93,7 @@ class Layout:
 
     @property
     def ring_shapes(self) -> Shapes:
-        """Of the fields of `Ring`."""
+        """Shapes and dtypes of the fields of `Ring`."""
         rows, finals = self.num_slots * self.num_envs, self.num_finals * self.num_envs
         frames = self.num_places * self.num_envs
         return {
@@ -111,7 +111,7 @@ class Layout:
 
     @property
     def priority_shapes(self) -> Shapes:
-        """Of the fields of `PriorityArrays`; as short as can be where draws are uniform."""
+        """Shapes and dtypes of the fields of `PriorityArrays`; empty for uniform draws."""
         leaves = self.num_leaves if self.is_prioritised else 0
         blocks = _up_to(leaves // BLOCK, PART)
         return {

@@ -44,7 +44,7 @@ class OnGPU:
         self._how = (np.uint64(seed), n_step, gamma)
 
     def arrays_of(self, tensors: Samples | Steps) -> Samples | Steps:
-        """What `sample` and `write` take, for tensors."""
+        """The arguments of `sample` and `write` for these tensors."""
         return tensors
 
     def write(self, steps: Steps) -> None:

@@ -44,11 +44,11 @@ class OnProcessor:
 
     @property
     def loops(self) -> tuple[Any, ...]:
-        """Those that are called, in the order of their first calls."""
+        """The compiled loops that are called, in the order of their first calls."""
         return WRITE, self._sample, *((UPDATE,) if self._sample is PRIORITISED else ())
 
     def arrays_of(self, tensors: Samples | Steps) -> Any:
-        """What `sample` and `write` take, for tensors."""
+        """The arguments of `sample` and `write` for these tensors."""
         return _numpy(tensors)
 
     def write(self, steps: list[Any]) -> None:

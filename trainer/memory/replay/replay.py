@@ -26,7 +26,6 @@ class Batch:
     steps; `discounts` [B], gamma^k, or 0 where the task ended: the target is returns + discounts *
     V(next_obs). `weights` [B] correct for the priorities, 1 at most, and are 1 where draws are
     uniform; 0 marks a sample that there was no row for. `index` [B] int64 are rows of the replay.
-
     """
 
     obs: Tensor
@@ -73,14 +72,14 @@ SAVED_BY_SLOT = ("actions", "rewards", "endings", "leaves")
 
 
 class Engine(Protocol):
-    """What works on a replay's arrays, where they are."""
+    """The code that works on a replay's arrays on their device."""
 
     @property
     def loops(self) -> tuple[Any, ...]:
-        """Compiled ones that are called, in the order of their first calls."""
+        """The compiled loops that are called, in the order of their first calls."""
 
     def arrays_of(self, tensors: Samples | Steps) -> Any:
-        """What `sample` and `write` take, for tensors."""
+        """The arguments of `sample` and `write` for these tensors."""
 
     def write(self, steps: Any) -> None: ...
 
@@ -316,7 +315,7 @@ class Replay:
 
     @property
     def layout_numbers(self) -> Tensor:
-        """What has to be the same where a state is loaded: slots, rows and finals."""
+        """Numbers of slots, rows and finals, which must match when a state is loaded."""
         layout = self.layout
         return torch.tensor([layout.num_slots, layout.num_envs, layout.num_finals])
 
@@ -326,8 +325,8 @@ class Replay:
         return self._ring._asdict() | self._sums._asdict()
 
     def _saved(self, written: int) -> dict[str, Tensor]:
-        """What of the arrays a checkpoint holds: of slots and places those that were ever written,
-        the head's too.
+        """The parts of the arrays that a checkpoint holds: all slots and places that were ever
+        written, and the head's.
         """
         layout, arrays = self.layout, self.arrays
         rows = min(written + 1, layout.num_slots) * layout.num_envs

@@ -143,7 +143,7 @@ def obs_row(row, back, ring):
 
 @compiled_in_order
 def older_row(place, back, ring):
-    """Likewise of a place as `n_step_return` gives it, and `back` from 1."""
+    """The row `obs_row` for a place that `n_step_return` returned, and `back` from 1."""
     if place >= 0:
         return obs_row(place, back, ring)
     # A final observation came after the transition that owns it.

@@ -78,7 +78,7 @@ class MultiCategorical:
         return torch.rand(shape, generator=generator, device=generator.device)
 
     def sample(self, outputs: Tensor, noise: Tensor) -> Tensor:
-        """As `Categorical`, with a column of `noise` [B, choices] each."""
+        """Sample each choice as `Categorical` does, with its column of `noise` [B, choices]."""
         parts = zip(self._parts(outputs), noise.unbind(-1), strict=True)
         return torch.stack([choice.sample(part, column) for (choice, part), column in parts], -1)
 

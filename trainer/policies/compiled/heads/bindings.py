@@ -19,7 +19,7 @@ def sample(outputs, row, n, table, random, place, actions, env_actions):
 
 @declared
 def log_prob_and_entropy(outputs, row, n, table, actions, place):
-    """Those of `actions[place]`, both float32."""
+    """Log-probability of `actions[place]` and entropy, both float32."""
 
 
 @declared
