@@ -61,7 +61,7 @@ def in_blocks(program: str) -> list[str]:
 
 
 def in_text(program: str) -> list[str]:
-    """What is set as code between other words."""
+    """The texts set as code between other words."""
     return _told([BLOCK.sub("", path.read_text()) for path in TEXTS], rf"`{program}\s+([^`]*)`")
 
 

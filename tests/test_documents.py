@@ -120,7 +120,7 @@ def words() -> set[str]:
 
 
 def quoted(document: Path) -> set[str]:
-    """What is set as code between other words."""
+    """The texts set as code between other words."""
     text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
     return set(re.findall(r"`([^`\n]+)`", text.partition("<!-- from here on written by")[0]))
 
@@ -163,7 +163,7 @@ def known_keys() -> frozenset[str]:
 
 @cache
 def known_options() -> frozenset[str]:
-    """Of all commands; those of the programs in benchmarks/ are among the words."""
+    """The options of all commands; those of benchmarks/ are among the words."""
 
     def commands_of(command: click.Command) -> Iterator[click.Command]:
         yield command

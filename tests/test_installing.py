@@ -1,4 +1,4 @@
-"""What `make train` says while it installs."""
+"""The output of `make train` while it installs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make size` counts, and when it fails."""
+"""The lines that `make size` counts, and the ceilings at which it fails."""
 
 from __future__ import annotations
 

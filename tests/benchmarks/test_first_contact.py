@@ -17,7 +17,7 @@ SCRIPT = Path(first_contact.__file__)
 
 @pytest.fixture
 def contact(tmp_path):
-    """Of 100 seconds, with tests of its own."""
+    """A `Contact` of 100 seconds, with its own tests."""
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = '-q'\n")
     return first_contact.Contact(tmp_path / "out", 100, root=tmp_path)
 

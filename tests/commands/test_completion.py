@@ -1,4 +1,4 @@
-"""What shells complete: asked as they ask, and with their own scripts."""
+"""Completions of shells, by their protocol and by their own scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compared is measured in turn, and summed up as it is."""
+"""Sides are measured alternately, and their samples summed up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operant's own sides of a benchmark count."""
+"""The env steps that operant's sides of a benchmark count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several processes leave of machine code on disk, and what others make of it."""
+"""Machine code on disk, written and read by several processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FLOATS, INTEGERS = np.arange(4.0), np.arange(4)
 
 @pytest.fixture
 def make_loop(cache, monkeypatch):
-    """As another process would, which knows nothing but the files."""
+    """A loop that knows only the files, like that of another process."""
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(cache))
     return lambda: specialised(total, "test")
 

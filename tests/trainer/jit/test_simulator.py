@@ -1,4 +1,4 @@
-"""What a GPU would run, thread by thread in Numba's CUDA simulator."""
+"""The kernels of a GPU, thread by thread in Numba's CUDA simulator."""
 
 from __future__ import annotations
 

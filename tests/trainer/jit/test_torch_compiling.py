@@ -79,7 +79,7 @@ def test_parameters_agree_within_1e_5_after_an_iteration(quick, make_experiment,
 
 
 def test_they_do_with_machine_code(make_experiment):
-    """Of PyTorch's own compiler, which takes a while: ten seconds where its cache is empty."""
+    """A test of PyTorch's own compiler, which takes ten seconds where its cache is empty."""
     check_one_iteration(make_experiment, *RUNS["ppo"])
 
 

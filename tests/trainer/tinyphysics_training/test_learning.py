@@ -1,4 +1,4 @@
-"""What a policy sees, how it learns, and what is exported of it."""
+"""Observations, learning and export of a policy."""
 
 from __future__ import annotations
 

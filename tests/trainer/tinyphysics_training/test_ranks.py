@@ -40,7 +40,7 @@ SEVERAL = [case for case in CASES if case[0] > 1]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> Any:
-    """What came of all tasks, by the number of ranks and how environments are split."""
+    """The results of all tasks, by the number of ranks and the split of environments."""
     folder, found = tmp_path_factory.mktemp("challenge"), {}
     write_model(folder / "tinyphysics.onnx", num_blocks=1)
     write_routes(folder / "data", 7, num_rows=510)
