@@ -113,7 +113,7 @@ def operant_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def _signal_handlers_are_put_back() -> Iterator[None]:
-    """What one test leaves there, a later one ends by, and nobody knows why."""
+    """Restore signal handlers after each test; fail one that changed them."""
     former = {number: signal.getsignal(number) for number in SIGNALS}
     yield
     left = {number.name for number in SIGNALS if signal.getsignal(number) != former[number]}

@@ -1,4 +1,4 @@
-"""What callbacks see, and what they may do."""
+"""Callbacks: their inputs and effects."""
 
 from __future__ import annotations
 

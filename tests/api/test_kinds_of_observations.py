@@ -1,4 +1,4 @@
-"""What trains, acts: `act`, `evaluate`, `play` and ONNX take every kind of observation alike."""
+"""`act`, `evaluate`, `play` and ONNX give the same actions for every type of observation."""
 
 from __future__ import annotations
 

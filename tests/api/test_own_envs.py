@@ -1,4 +1,4 @@
-"""What is wrong with an environment of one's own is said in one line, with its method."""
+"""Errors in a custom environment are reported in one line that names the method."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_another_process_is_given_the_class_once_more(line, monkeypatch):
 
 
 def test_a_run_goes_on_with_a_class_that_was_defined_anew(line):
-    """As in a notebook whose cell ran again."""
+    """A rerun notebook cell redefines Net."""
 
     def defined():
         class Net(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""What comes from another machine is shown, or is one line: nothing of it ends the watcher."""
+"""A malformed stream from another machine is shown or gives one error; no watcher crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a container or a machine that ends leaves behind is completed by the next command."""
+"""The next command completes runs that a container or machine left unfinished."""
 
 from __future__ import annotations
 

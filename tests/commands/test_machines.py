@@ -192,7 +192,7 @@ def test_a_machine_that_comes_back_is_listed_and_one_that_goes_keeps_its_runs(ru
 
 
 def take(known: RemoteList, *heads_and_data: tuple[dict[str, object], bytes]) -> list[str]:
-    """What a list knows once these pieces came."""
+    """Names of the runs after these frames."""
     for head, data in heads_and_data:
         known.stream._take(known.stream.mirror.take(Frame(head, data)))
     return [row.name for row in known.poll().rows]

@@ -36,7 +36,7 @@ def runs() -> list[Run]:
 
 
 def done(*arguments: str) -> str:
-    """What a command prints that succeeds."""
+    """Output of a successful command."""
     answer = operant(*arguments)
     assert answer.returncode == 0, answer.stderr
     return answer.stdout

@@ -1,4 +1,4 @@
-"""What a run in the foreground says where there is no terminal."""
+"""Progress output of a foreground run without a terminal."""
 
 from __future__ import annotations
 

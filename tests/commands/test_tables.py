@@ -69,7 +69,7 @@ def test_on_a_terminal_the_table_is_as_wide_as_that(runs, width):
 
 
 def on_a_terminal(width, *arguments):
-    """What a command prints on a terminal of that width."""
+    """Lines that a command prints at a terminal width."""
     ours, theirs = pty.openpty()
     ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name != "COLUMNS"}

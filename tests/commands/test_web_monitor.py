@@ -65,7 +65,7 @@ def serve(tmp_path):
 
 
 async def screen_text(url, wanted):
-    """What the websocket behind `url` brings until `wanted` is in it."""
+    """Read the websocket behind `url` until `wanted` arrives."""
     import aiohttp
 
     text = ""
@@ -167,7 +167,7 @@ def screens_of(process):
 
 @asynccontextmanager
 async def program_of_a_page(line):
-    """What a page has the server start; it is a line for a shell in place of the monitor."""
+    """Run the shell command `line` as the program of a web page, in place of the monitor."""
     from textual_serve.download_manager import DownloadManager
 
     from operant.commands.helpers.web_monitor import Screen

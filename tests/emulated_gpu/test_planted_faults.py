@@ -153,7 +153,7 @@ def test_the_table_has_each_fault():
 
 
 def marks(subject, expected):
-    """What each check says of it, in the order of the table."""
+    """Results of all checks, in the order of the table."""
     try:
         found = subject.on("cuda")
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""What needs a GPU is skipped, never faked, where there is none."""
+"""Tests that need a GPU are skipped on machines without one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the screens look like. After a change on purpose: `pytest --snapshot-update`, and look.
+"""Snapshots of the screens. After an intended change: `pytest --snapshot-update`, and look.
 
-A picture is kept of a dozen screens; some others are looked at for their words at several sizes.
+A dozen screens are compared with stored pictures; others are checked for words at some sizes.
 """
 
 from __future__ import annotations

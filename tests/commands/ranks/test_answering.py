@@ -1,4 +1,4 @@
-"""What a machine says of itself before ranks are started on it."""
+"""A machine reports whether it can run a rank before any start."""
 
 from __future__ import annotations
 

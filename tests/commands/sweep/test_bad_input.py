@@ -1,4 +1,4 @@
-"""What cannot be searched is said in a line, before anything starts."""
+"""A sweep with invalid input fails in one line, before it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is varied, as people write it; what is wrong with it is one line."""
+"""Parsing a sweep's parameters; an invalid one gives a one-line error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent learned is always on its chart and in the list, however soon it was learned."""
+"""Charts and the list show the whole learning curve, even if the agent learned quickly."""
 
 from __future__ import annotations
 

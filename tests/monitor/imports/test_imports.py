@@ -308,7 +308,7 @@ def test_a_row_that_goes_on_in_ever_new_lines_is_one_line(tmp_path):
 
 
 def log_of_wandb(*records: bytes) -> bytes:
-    """Of records whose pieces are whole blocks."""
+    """W&B log bytes: records split at blocks."""
     log = bytearray(_FILE_HEAD)
     for record in records:
         at = 0

@@ -31,7 +31,7 @@ def found(kind, *parts, every_s=1.0):
 
 
 def watched(num_rows=200, pieces=1, watch=None, rules=(), **changed):
-    """What is found in a run like any other but for `changed`, read in so many pieces."""
+    """Alerts of a typical run with columns `changed`, read in `pieces` parts."""
     watch = watch or AlertWatch()
     watch.follow([parse_rule(rule) for rule in rules])
     columns = training_curves(num_rows) | {

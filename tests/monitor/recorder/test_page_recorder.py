@@ -71,7 +71,7 @@ class Recorded:
         self.recorder.look()
 
     def die(self) -> None:
-        """As if killed: the lock is free, and nothing was written about it."""
+        """Simulate a killed run: free the lock and record no outcome."""
         self.session._lock.release()
         self.session.metrics.leave()
         self.session._is_open = False

@@ -1,4 +1,4 @@
-"""Of what ssh says, the reason: the host is known."""
+"""ErrorTail keeps the reason why ssh failed."""
 
 from __future__ import annotations
 

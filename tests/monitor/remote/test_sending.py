@@ -1,4 +1,4 @@
-"""What the end of a stream on the run's own machine sends beside the page."""
+"""The run's machine streams samples, status, media and notes to watchers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def tables() -> dict[str, list[dict[str, tuple[int, str]]]]:
 
 
 def version() -> tuple[int, int]:
-    """As the text says it; the table of the header says the same."""
+    """The layout version in the document's text and table."""
     text = DOCUMENT.read_text()
     told = re.search(r"Layout version \*\*(\d+)\.(\d+)\*\*", text)
     in_table = re.search(r"major \| (\d+) \|\n.*minor \| (\d+) \|", text)

@@ -1,4 +1,4 @@
-"""What a run does right now is in its page, and a run that says so is no stalled one."""
+"""The page holds the run's current phase; a run that reports one is not stalled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers see is what was published, however fast the writer is."""
+"""Readers see only published values, however fast the writer is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is published is what is read: all of it, together, and nothing else."""
+"""A reader gets exactly the values of one publish, complete and unmixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep has found: who is best, and what others may have put in its place."""
+"""A sweep's table: its best runs, name and lock, and errors in its file."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def test_after_one_number_that_is_not_finite_the_run_learns_on(trained, field, v
 
 
 def scores_of(policy, obs):
-    """What decides between actions that can be counted."""
+    """Q-values or logits of discrete actions."""
     if isinstance(policy, QPolicy):
         return policy.values(obs)
     return policy.outputs(obs) if isinstance(policy, ActorCritic) else None

@@ -1,4 +1,4 @@
-"""What algorithms do that learn from replay: warm-up, the replay ratio, targets, resuming."""
+"""Off-policy algorithms: warm-up, the replay ratio, targets, resuming."""
 
 from __future__ import annotations
 

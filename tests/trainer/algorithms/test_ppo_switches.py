@@ -1,4 +1,4 @@
-"""What PPO does by switch: gradients in pieces, and samplers. Off, nothing differs."""
+"""PPO's optional features: gradients in pieces, and samplers."""
 
 from __future__ import annotations
 

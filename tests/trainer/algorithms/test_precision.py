@@ -27,7 +27,7 @@ def make(algorithm, precision, **section):
 
 
 def changes(experiment):
-    """What updates moved: the policy's weights."""
+    """Weight changes in two iterations."""
     before = experiment.policy.flat_parameters.detach().clone()
     iterate(experiment, 2)
     return experiment.policy.flat_parameters.detach() - before

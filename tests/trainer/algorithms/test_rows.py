@@ -29,7 +29,7 @@ def walkers(monkeypatch):
 
 
 def ratios(experiment, rollout):
-    """Of what learning computes now, to what was remembered while collecting."""
+    """Probability ratios of the policy now to those of the rollout."""
     with torch.no_grad():
         algorithm = experiment.algorithm
         rows = algorithm.batch_of(rollout, rollout.values, rollout.values)

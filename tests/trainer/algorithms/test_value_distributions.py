@@ -1,4 +1,4 @@
-"""What algorithms do that learn distributions of returns: atoms, noise, risk."""
+"""Distributional value-based algorithms: atoms, quantiles, noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people type who know other libraries is answered with the key it is here, and
+"""Names from other libraries give an error with the key to use here, and
 docs/coming-from.md says the same.
 """
 
@@ -22,7 +22,7 @@ KNOWN = [key.name for key in keys_of_all()]
 
 
 def table(heading: str) -> list[tuple[list[str], list[str]]]:
-    """Of every row, what is in `backticks` in all columns but the last, and in the last."""
+    """For each row: names in `backticks` in the other columns, and in the last."""
     _, _, section = DOCUMENT.partition(f"## {heading}\n")
     rows = re.findall(r"^\| (.+) \|$", section.partition("\n## ")[0], re.MULTILINE)[1:]
     columns = [row.rpartition(" | ") for row in rows]

@@ -218,7 +218,7 @@ def test_an_engine_for_a_gpu_is_refused_on_the_processor():
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["dqn", "pqn"])
 def test_a_search_finds_no_key_that_is_accepted_and_changes_nothing(algorithm):
-    """As tools/key_effects.py does for every algorithm and with every switch off."""
+    """Run the search of tools/key_effects.py with every switch off."""
     values, keys = key_effects.small(algorithm), key_effects.tried_keys(algorithm)
     assert len(keys) > 15
     assert list(key_effects.Effects().dead_keys(values, keys)) == []

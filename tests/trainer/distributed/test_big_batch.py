@@ -1,5 +1,5 @@
-"""What 1 and 3 ranks learn of the same tasks. All tasks share one process group for each number
-of ranks: to start one takes longer than to train.
+"""1 and 3 ranks learn the same. All tasks share one process group per number of ranks:
+starting a group takes longer than training.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ EXACT = {**IN_PYTORCH, **COMPILED, **HOSTED}
 
 
 def replayed(algorithm: str, env: str, **more: Any) -> dict[str, Any]:
-    """What learns from a replay that overflows, of batches that are not divisible."""
+    """Settings with a replay that overflows and batches that ranks split unevenly."""
     section = {
         "batch_size": 7, "warmup_env_steps": 60, "updates_per_env_step": 0.25,
         **more.pop("section", {}),
@@ -116,7 +116,7 @@ TASKS = {**EXACT, **REPLAYED}
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> dict[int, Any]:
-    """What came of all tasks, by the number of ranks."""
+    """Results of all tasks, by number of ranks."""
     return results_of(TASKS, tmp_path_factory.mktemp("ranks"))
 
 

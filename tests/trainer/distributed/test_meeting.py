@@ -32,7 +32,7 @@ OTHER = dataclasses.replace(FIRST, host="mini", pid=11, named="rank 1 (mini, pro
 
 
 class Told:
-    """What of a page's writer is used while ranks meet."""
+    """A page writer that records phases and events."""
 
     def __init__(self):
         self.phases, self.events = [], []

@@ -37,7 +37,7 @@ class Together:
 
 
 def by_ranks(work: Callable[[DistributedGroup], Any]) -> list[Any]:
-    """What `work` gives for each of three ranks."""
+    """Results of `work` on each of three ranks."""
     parts, together = shares(SPLIT, NUM_ENVS, 3), Together(3)
 
     def of(rank: int) -> Any:

@@ -1,4 +1,4 @@
-"""What learns from replay has environments of several agents on a GPU; the processor stands in."""
+"""Off-policy algorithms with multi-agent environments on a GPU, emulated by the processor."""
 
 from __future__ import annotations
 

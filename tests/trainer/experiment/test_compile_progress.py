@@ -1,4 +1,4 @@
-"""What is said while loops are compiled: how many are ready, and about how long the others take."""
+"""Progress of compiling loops: how many are ready, and the estimated time left."""
 
 from __future__ import annotations
 

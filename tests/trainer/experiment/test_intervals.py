@@ -1,4 +1,4 @@
-"""What is due, in every unit: when a multiple was reached or crossed."""
+"""Intervals are due when a multiple is reached or crossed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Clockwork:
         self.intervals = Intervals(self.work, self.watch, now=lambda: self.seconds)
 
     def due(self, lost=0):
-        """What is due after the next iteration; `lost` of its env steps did not count."""
+        """Tasks due after the next iteration; `lost` of its env steps do not count."""
         due = self.intervals.of_next_iteration()
         self.work.iteration += 1
         self.work.num_started += 1

@@ -1,4 +1,4 @@
-"""What an ONNX file says of the numbers that go in and come out."""
+"""ONNX metadata describes the order of inputs and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is made of, row by row, without anything of it being built."""
+"""The plan lists a run's components in rows without building any."""
 
 from __future__ import annotations
 

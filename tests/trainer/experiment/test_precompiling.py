@@ -1,4 +1,4 @@
-"""What learns is compiled by a helper, once, and training does without one that fails."""
+"""A helper compiles the learning loops once; training continues if the helper fails."""
 
 from __future__ import annotations
 

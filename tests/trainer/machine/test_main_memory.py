@@ -1,4 +1,4 @@
-"""What the C library is told about freed memory, as far as it obeys."""
+"""The C library's malloc is set to keep large freed blocks."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def test_mettagrids_worlds_are_drawn_as_an_evaluation_plays_them(episodes_of):
 
 
 class Walker(Count):
-    """As Gymnasium's environments of MuJoCo: it has a renderer, which needs a display."""
+    """An environment like Gymnasium's MuJoCo ones: rendering needs a display."""
 
     metadata: ClassVar = {"render_modes": ["rgb_array"]}
     render_mode = "rgb_array"

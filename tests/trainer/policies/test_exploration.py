@@ -1,4 +1,4 @@
-"""What is added to actions to explore."""
+"""Exploration noise added to actions."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def small_network(obs_size, num_actions):
 
 @pytest.fixture
 def policy():
-    """Of CartPole, with three layers that are not at their first values."""
+    """A three-layer CartPole policy with randomly shifted weights."""
     policy = QPolicy(load_spec("cart_pole"), small_network, True)
     with torch.no_grad():
         policy.flat_parameters += 0.1 * torch.randn(

@@ -1,4 +1,4 @@
-"""What a run says as its last word when training fails."""
+"""The final message of a run whose training fails."""
 
 from __future__ import annotations
 

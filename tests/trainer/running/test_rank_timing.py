@@ -1,4 +1,4 @@
-"""What a rank measures, and what rank 0 publishes of all."""
+"""Ranks measure their timing; rank 0 publishes it."""
 
 from __future__ import annotations
 

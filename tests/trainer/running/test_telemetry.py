@@ -1,4 +1,4 @@
-"""What is published between iterations, and when nothing is."""
+"""Metrics and events published between iterations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def publish(telemetry, values=()):
 
 
 def finish_iteration(parts, seconds, env_steps, values=None):
-    """What it published."""
+    """Published values."""
     page, work, clock, telemetry = parts
     clock.now += seconds
     work.iteration += 1

@@ -90,7 +90,7 @@ def test_where_no_device_tells_the_processes_of_the_run_do(tmp_path, monkeypatch
     moved = iter([(100, 200), (300, 1200)])
 
     def counters(process):
-        """Of this process; it may have children that another test has left."""
+        """Disk counters of this process; zeros for all others."""
         read, written = next(moved) if process.pid == os.getpid() else (0, 0)
         return SimpleNamespace(read_bytes=read, write_bytes=written)
 

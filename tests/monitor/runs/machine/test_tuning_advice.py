@@ -1,4 +1,4 @@
-"""What is to be tried is a key that the run has, and could be of use to it."""
+"""Tuning advice names only keys that the run has and that could help it."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ PLANS = {"serial": WorkerPlan(), "1": WorkerPlan(4), "4": WorkerPlan(4, 4)}
 
 
 def played(env, plan, num_steps=20, num_envs=NUM_ENVS, seed=3):
-    """What `num_steps` steps give, with actions that depend on what is seen."""
+    """Data of `num_steps` steps, with actions that depend on observations."""
     with closing(make_envs(load_spec(env, plan), num_envs, seed, TRAINING)) as envs:
         out = Transitions.empty(envs.spec.obs_size, envs.num_rows)
         envs.reset(out.obs)

@@ -1,4 +1,4 @@
-"""What a PettingZoo environment gives that is not of its interface: one line, or what it means."""
+"""PettingZoo environments that break their interface: a one-line error, or a defined meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAID = f"env = '{NAME}': "
 
 
 def changed(given, place, change):
-    """What a method gave, with one of its dictionaries changed."""
+    """A method's result with one of its dictionaries changed."""
     return tuple(change(each) if i == place else each for i, each in enumerate(given))
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a worker is one line, and nothing is left; also when the trainer goes."""
+"""A worker's failure is a one-line error and leaves nothing; also if the trainer dies."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def trouble(monkeypatch):
 
 
 def failure(plan):
-    """What is said when four environments are stepped, in which processes and files are left."""
+    """The error that `plan` raises; it leaves no process and no open file behind."""
     gc.collect()  # what earlier tests left may go whenever it likes
     before, files = set(psutil.Process().children()), os.listdir("/proc/self/fd")
     said = ""

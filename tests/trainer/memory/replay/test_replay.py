@@ -1,4 +1,4 @@
-"""What is drawn, what never is, and what a checkpoint holds."""
+"""Replay: which rows are drawn, and its checkpoint's state."""
 
 from __future__ import annotations
 

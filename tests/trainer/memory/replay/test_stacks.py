@@ -16,7 +16,7 @@ BYTES = {"obs_dtype": torch.uint8}
 
 
 def make(stack: int, mask_size: int, num_steps: int = 11, kept: int = 1, **how: Any) -> Replay:
-    """Of two environments; `kept` is the stack that the replay knows of."""
+    """A replay of two environments that is set to stack `kept` frames."""
     size = stack * FRAME + mask_size
     settings = {"seed": 1, "stack": kept, "mask_size": mask_size, **BYTES, **how}
     return Replay(2 * num_steps, 2, size, (), torch.int64, **settings)

@@ -1,4 +1,4 @@
-"""What a run leaves behind that is looked at on its way."""
+"""Statistics, traces and videos recorded during a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of gradients and weights, against numbers worked out by hand."""
+"""Gradient and weight statistics match numbers worked out by hand."""
 
 from __future__ import annotations
 
