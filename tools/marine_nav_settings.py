@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from operant.trainer.envs.marine_nav.compiled_world import World
 from operant.trainer.envs.marine_nav.layout import (
     GOAL_X,
     GOAL_Y,
@@ -27,7 +28,7 @@ from operant.trainer.envs.marine_nav.scenario import (
     write_scenarios,
 )
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
-from operant.trainer.envs.marine_nav.world import World, make_spec
+from operant.trainer.envs.marine_nav.world import make_spec
 from operant.trainer.envs.vector import VectorEnv
 from operant.trainer.jit.streams import EVALUATION
 

@@ -9,12 +9,11 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ...monitor.charts.charted_metrics import steps_name
-from ...monitor.render.columns import Column, table_lines
 from ...monitor.render.formatting import (
     SHOWN_PHASES,
     format_count,
@@ -30,6 +29,9 @@ from ...shared.runs.run_folder import Run
 from ...shared.runs.run_notes import RunNotes
 from ...shared.runs.status import RunStatus
 from ...shared.text.harmless import harmless
+
+if TYPE_CHECKING:
+    from ...monitor.render.columns import Column
 
 Row = TypeVar("Row")
 REPORTED_EVENTS, REPORT_WIDTH = 10, 160
@@ -63,6 +65,8 @@ def print_line(text: str) -> None:
 
 def print_table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> None:
     """Print a table that is as wide as the terminal. Into a file or a pipe, nothing is cut."""
+    from ...monitor.render.columns import table_lines  # imports rich: the recorder does not
+
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for line in table_lines(columns, rows, width):
         click.echo(line)

@@ -7,9 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from operant.trainer.envs.marine_nav.compiled_world import (
+    OBS_SCALE,
+    World,
+    bindings_of,
+    functions_of,
+)
 from operant.trainer.envs.marine_nav.layout import NOISE_SIZE, OBS_SIZE, ROBOT_SIZE
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
-from operant.trainer.envs.marine_nav.world import OBS_SCALE, World, bindings_of, functions_of
 from operant.trainer.jit.compiling import compiled
 from operant.trainer.jit.templates import rebound
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from operant.trainer.envs.minatar import rules_of
 from operant.trainer.envs.minatar.common import RAMPING, SIDE, STICKY
-from operant.trainer.envs.minatar.game import bound_functions, rules_of
+from operant.trainer.envs.minatar.game import bound_functions
 
 NOT_STICKY = 0.999
 RANDOM = (np.int64(0), np.int64(0), np.uint64(1), np.uint64(0))

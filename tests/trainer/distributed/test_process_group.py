@@ -120,8 +120,9 @@ def test_a_rank_without_samples_computes_nothing():
             assert count
             return torch.full((3,), float(count)), torch.tensor([1.0, 2.0])
 
-        arguments = ranks, count, work, like, 2
-        return reductions.sum_gradient(*arguments), reductions.mean_gradient(*arguments)
+        local = work() if count else None
+        summed = reductions.sum_gradient(ranks, count, local, like, 2)
+        return summed, reductions.mean_gradient(ranks, count, work, like, 2)
 
     for (gradient, sums, count), (same_gradient, means) in by_ranks(summed):
         assert count == 6

@@ -148,9 +148,9 @@ def test_marine_nav_shows_robots_goals_obstacles_currents_and_a_range(episodes_o
 def test_the_current_drawn_is_the_one_that_vessels_feel():
     from marine_worlds import compiled_for, put_scenario
 
+    from operant.trainer.envs.marine_nav.compiled_world import World
     from operant.trainer.envs.marine_nav.scenario import Scenario
     from operant.trainer.envs.marine_nav.vessel import current_at
-    from operant.trainer.envs.marine_nav.world import World
     from operant.trainer.playing.drawings.marine_nav import flow_at
 
     world = World(robots=2, obstacles=0, vortices=2, precision="float64")

@@ -20,6 +20,7 @@ from ...returns.episodes import Evaluation, FromStart, Progress
 from ..bindings import env_step_agents, observe
 from ..stepping import compiled_functions
 from ..vector import VectorEnv
+from .compiled_world import MarineNavSpec
 from .layout import (
     ENERGY,
     HAS_ARRIVED,
@@ -33,7 +34,6 @@ from .layout import (
 from .scenario import Array, Scenario, load_scenario
 from .section import SUCCESSES
 from .vessel import DECISION_S
-from .world import MarineNavSpec
 
 GAMMA = 0.99  # of the authors' returns
 

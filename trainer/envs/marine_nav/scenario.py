@@ -22,6 +22,7 @@ from ....shared.runs.small_file import read_small
 from ...jit.compiling import compiled, specialised
 from ..bindings import env_reset, observe
 from ..vector import VectorEnv
+from .compiled_world import MarineNavSpec, World, functions_of
 from .layout import (
     GOAL_X,
     GOAL_Y,
@@ -35,7 +36,6 @@ from .layout import (
     X,
     Y,
 )
-from .world import MarineNavSpec, World, functions_of
 
 Array = NDArray[Any]
 

@@ -5,7 +5,6 @@ Random draws come from a key in the state, because `step` does not get the episo
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +17,8 @@ from ...jit.compiling import compiled
 from ...jit.streams import four_words, unit
 from ...jit.templates import declared, rebound_all
 from ...spaces import Box, Discrete
-from ..names import MINATAR_PREFIX
 from ..spec import Array, EnvSpec
+from . import game_of, rules_of
 from .common import DRAW, FIRE, KEY, NOTHING, NUM_CELLS, RAMPING, SIDE, STEP, STICKY
 from .section import MOST_STEPS, MinAtarConfig
 
@@ -69,20 +68,6 @@ def draw_real(state, env):
 def draw_integer(state, env, low, high):
     """`bindings.draw_integer`, from one `draw_real`."""
     return low + int32(draw_real(state, env) * float32(high - low + 1))
-
-
-def rules_of(game: str) -> Any:
-    """The module of a game."""
-    return importlib.import_module(f".{game}", __package__)
-
-
-def game_of(env: str) -> str:
-    return env.removeprefix(MINATAR_PREFIX)
-
-
-def has_ramping(env: str) -> bool:
-    """Whether a game becomes harder during an episode."""
-    return bool(rules_of(game_of(env)).HAS_RAMPING)
 
 
 def bound_functions(

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ...settings.facts import Facts
 from ...settings.section import EnvSection, Fraction
+from . import has_ramping
 
 MOST_STEPS = 2**24 - 1  # counted in float32
 
@@ -30,7 +31,5 @@ class MinAtarConfig(EnvSection):
     )
 
     def check(self, facts: Facts) -> None:
-        from .game import has_ramping  # compiles; this file is read by --help-config
-
         if not (self.ramping or has_ramping(facts.env)):
             raise ValueError(f"minatar.ramping = false: {facts.env} never becomes harder; use true")

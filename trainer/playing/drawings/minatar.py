@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....shared.episodes.scene import Scene, Shape, area, line
+from ...envs.minatar import rules_of
 from ...envs.minatar.common import LAST, SIDE
-from ...envs.minatar.game import Functions, bound_functions, rules_of
+from ...envs.minatar.game import Functions, bound_functions
 
 HALF = 0.45  # of a square's side; cells have side 1
 

@@ -10,6 +10,7 @@ from marine_worlds import OneWorld, compiled_for, recorded_scenario, recording
 
 from operant.shared.errors import ConfigError
 from operant.trainer.envs.hosts import load_spec
+from operant.trainer.envs.marine_nav.compiled_world import OBS_SCALE, World
 from operant.trainer.envs.marine_nav.layout import (
     CLOCK,
     GROUND_VX,
@@ -21,7 +22,7 @@ from operant.trainer.envs.marine_nav.layout import (
 )
 from operant.trainer.envs.marine_nav.scenario import Scenario, load_scenario
 from operant.trainer.envs.marine_nav.section import MarineNavConfig, Stage
-from operant.trainer.envs.marine_nav.world import OBS_SCALE, World, make_spec
+from operant.trainer.envs.marine_nav.world import make_spec
 from operant.trainer.envs.vector import Transitions, VectorEnv
 from operant.trainer.jit.streams import EVALUATION
 

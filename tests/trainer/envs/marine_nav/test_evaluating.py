@@ -7,10 +7,11 @@ import pytest
 import torch
 from marine_nav_settings import EPISODES_EACH, SETTINGS, generated, rounded
 
+from operant.trainer.envs.marine_nav.compiled_world import World
 from operant.trainer.envs.marine_nav.evaluating import in_turn, setting_of
 from operant.trainer.envs.marine_nav.scenario import Scenario, all_scenarios, six_settings
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
-from operant.trainer.envs.marine_nav.world import World, make_spec
+from operant.trainer.envs.marine_nav.world import make_spec
 from operant.trainer.experiment.evaluation import evaluate, scenarios_of
 from operant.trainer.policies.policy import Memoryless
 

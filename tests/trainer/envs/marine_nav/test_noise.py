@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from marine_worlds import compiled_for
 
+from operant.trainer.envs.marine_nav.compiled_world import World
 from operant.trainer.envs.marine_nav.layout import DECISION
 from operant.trainer.envs.marine_nav.noise import drawn_noise
-from operant.trainer.envs.marine_nav.world import World
 
 pytestmark = pytest.mark.slow
 

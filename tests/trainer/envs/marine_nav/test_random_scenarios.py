@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from marine_worlds import compiled_for, recording
 
+from operant.trainer.envs.marine_nav.compiled_world import World
 from operant.trainer.envs.marine_nav.layout import (
     GOAL_X,
     GOAL_Y,
@@ -25,7 +26,6 @@ from operant.trainer.envs.marine_nav.layout import (
     Y,
 )
 from operant.trainer.envs.marine_nav.random_scenarios import generate
-from operant.trainer.envs.marine_nav.world import World
 
 pytestmark = pytest.mark.slow
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from marine_worlds import RECORDINGS, OneWorld, compiled_for, recorded_scenario, recording
 
+from operant.trainer.envs.marine_nav.compiled_world import World
 from operant.trainer.envs.marine_nav.environment import evasion_angle
 from operant.trainer.envs.marine_nav.layout import (
     ENERGY,
@@ -19,7 +20,6 @@ from operant.trainer.envs.marine_nav.layout import (
 )
 from operant.trainer.envs.marine_nav.scenario import Scenario, put_scenario
 from operant.trainer.envs.marine_nav.vessel import current_at
-from operant.trainer.envs.marine_nav.world import World
 
 pytestmark = pytest.mark.slow
 

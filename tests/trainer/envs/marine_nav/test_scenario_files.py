@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from operant.shared.errors import ConfigError
+from operant.trainer.envs.marine_nav.compiled_world import World
 from operant.trainer.envs.marine_nav.scenario import (
     MOST_BYTES,
     Scenario,
     read_scenarios,
     write_scenarios,
 )
-from operant.trainer.envs.marine_nav.world import World, scenarios_in
+from operant.trainer.envs.marine_nav.world import scenarios_in
 
 CALM = Scenario(
     np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]), np.array([0.25]), np.zeros((0, 3)),

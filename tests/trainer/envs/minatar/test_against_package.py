@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from minatar_games import OneGame, put_things, sea_thing
 
+from operant.trainer.envs.minatar import rules_of
 from operant.trainer.envs.minatar.common import STICKY
-from operant.trainer.envs.minatar.game import rules_of
 
 logging.disable(logging.WARNING)  # it warns that there is nothing to draw pictures with
 minatar = pytest.importorskip("minatar", reason="pip install --no-deps minatar==1.0.15")
