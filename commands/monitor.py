@@ -112,7 +112,7 @@ def _serve(run: str | None, latest: bool, address: str | None, port: int | None)
 
 
 def _same_arguments() -> list[str]:
-    """Those of this command, less those about the server."""
+    """This command's arguments, less the server's."""
     context = click.get_current_context()
     options: list[str] = []
     names: list[str] = []

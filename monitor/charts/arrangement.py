@@ -35,7 +35,7 @@ class Arrangement:
         return Arrangement(self.pinned)
 
     def kept(self) -> Arrangement:
-        """What of it is remembered."""
+        """The arrangement to save."""
         return replace(self, shows_hidden=False)
 
 

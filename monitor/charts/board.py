@@ -23,10 +23,10 @@ MAX_MARKS = 32
 
 
 class ChartBoard:
-    """What the grid of charts shows. All that changes how charts look gives new `ChartOptions`.
+    """The state of the grid of charts. Whatever changes how charts look returns new `ChartOptions`.
 
-    `metrics` are those of each place: of a chart, or of a heading whose group is closed; `problem`
-    is what is wrong with the filter: then the last one holds that was understood.
+    `metrics` has one for each place: that of a chart, or of the heading of a closed group.
+    `problem` is the error in the filter; the last valid filter stays in use.
     """
 
     def __init__(self) -> None:

@@ -128,11 +128,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Chart:
-    """What one chart shows: the first trace is the one in front. `value` is the one in words,
-    `cursor` the place on the axis that it is of, `marks` are alerts, `selection` the part of the
-    axis that is being chosen; `count` is of how many runs the value is the mean, `interval` is
-    around it; `note` explains it all where there is room; `others` are the names of other charts.
-    Without a point it `waits_for` a metric, or says what is `lacking` and will not come.
+    """The content of one chart; the first trace is the one in front. `value` is a text, `cursor`
+    its place on the axis, `marks` are alerts, `selection` is the part of the axis being chosen.
+    `count` says how many runs `value` averages, `interval` the range around it. `note` explains
+    the chart where there is room; `others` are the names of other charts. A chart without points
+    `waits_for` a metric, or `lacking` says why none will come.
     """
 
     title: str
@@ -233,7 +233,7 @@ def _along_its_axis(chart: Chart) -> Chart:
 
 
 def _up_its_axis(chart: Chart) -> Chart:
-    """Likewise of a vertical one."""
+    """Use log10 y on a log axis."""
     if not chart.is_log_y:
         return chart
     return _with_curves(chart, [log_y(trace.curve) for trace in chart.traces])
@@ -309,8 +309,8 @@ def _draw_curves(
 
 
 def _draw_words(canvas: Canvas, chart: Chart, gathered: Sequence[Columns], scale: Scale) -> None:
-    """What the curves alone do not say: which is the reference, and how far they go where they
-    leave the axis. `chart` has the values themselves also where the axis has powers of ten.
+    """Draw the reference's label, the legend, and how far curves go where they leave the axis.
+    `chart` has the values themselves, even where the axis has powers of ten.
     """
     for trace, columns in zip(chart.traces, gathered, strict=True):
         if trace.is_reference and len(chart.traces) > 1:

@@ -46,7 +46,7 @@ def main_metric(names: Collection[str]) -> str:
 
 
 def main_heading(mains: Iterable[str]) -> str:
-    """What stands above the main metrics of several runs: `return` where each shows its return."""
+    """The heading of the runs' main metrics: `return` where each shows its return."""
     return "return" if {RETURN, ""}.issuperset(mains) else "metric"
 
 

@@ -268,7 +268,7 @@ def _in_words(metric: Metric, value: float | None) -> str:
 
 
 def _lacking(name: str, runs: Sequence[ShownRun], curves: Sequence[Curve]) -> str:
-    """What no difference to the reference can be drawn without, where it has ended without it."""
+    """A message if the reference has ended without metric `name`, else nothing."""
     for run, curve in zip(runs, curves, strict=True):
         if run.is_reference and not (len(curve) or run.view.status.is_alive):
             return f"the reference has no {name}"

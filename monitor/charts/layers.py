@@ -1,4 +1,4 @@
-"""What lies on the canvas of a chart, beside and above its curves."""
+"""Draw alerts, a selection, labels and a legend on a chart."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def draw_alerts(
 def draw_selection(
     canvas: Canvas, selection: tuple[float, float], x_range: tuple[float, float]
 ) -> None:
-    """What a drag would show, as a shade behind the curves between two upright lines."""
+    """Shade the selected part behind the curves, between two upright lines."""
     first, last = sorted(cell_of(x, x_range, canvas.columns) for x in selection)
     for column in {first, last}:
         if 0 <= column < canvas.columns:

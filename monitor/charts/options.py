@@ -61,7 +61,7 @@ class ChartOptions:
         )
 
     def in_words(self) -> str:
-        """What differs from the usual, for the title of the charts' pane or a notice."""
+        """Options that differ from the default, for the charts' title or a notice."""
         parts = [] if self.x_count == X_COUNTS[0] else [f"over {self.x_count}"]
         if self.window.width is not None:
             parts.append("zoomed" + ("" if self.window.end is not None else ", following"))

@@ -104,8 +104,8 @@ def seeds_history(members: Sequence[History], spread: Spread) -> SeedsHistory:
 
 
 def seeds_view(label: str, views: Sequence[RunView], spread: Spread) -> RunView:
-    """What charts show of runs that are drawn as one. Numbers are the means of those runs that
-    reach where the mean ends.
+    """One view of runs that are drawn as one. Numbers are the means of the runs that reach the end
+    of the mean curve.
     """
     history = seeds_history([view.history for view in views], spread)
     is_alive = any(view.status.is_alive for view in views)

@@ -48,7 +48,7 @@ class Watched(NamedTuple):
     is_reference: bool = False
 
     def news(self) -> tuple[object, ...]:
-        """What its curves depend on: equal as long as they look the same."""
+        """A key of its curves: equal as long as they look the same."""
         view = self.view
         alive = view.status.is_alive
         return (

@@ -1,4 +1,4 @@
-"""What a chart's horizontal axis counts, and the part of it that is looked at."""
+"""The count on a chart's horizontal axis, and the part of it that is shown."""
 
 from __future__ import annotations
 

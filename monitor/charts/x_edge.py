@@ -24,8 +24,8 @@ _CELLS_A_TICK = 8
 
 @dataclass(frozen=True)
 class XEdge:
-    """What the axis says: the range that is drawn, as powers of ten where `is_log`, its unit, and
-    the `places` that are pointed at: a cursor, or the two ends of a selection.
+    """The content of the edge: the range drawn, as powers of ten where `is_log`, its unit, and the
+    `places` pointed at: a cursor, or the two ends of a selection.
     """
 
     x_range: tuple[float, float]
@@ -148,7 +148,7 @@ def _put_near(row: _Row, edge: XEdge, place: float) -> bool:
 
 
 def _put_ticks(row: _Row, edge: XEdge, cells: int) -> bool:
-    """Those that have room, of one for so many cells; whether there is any, where any could be."""
+    """Put a tick about every `cells` cells that has room. False where none of them has room."""
     low, high = edge.x_range
     if not high > low:
         return True

@@ -38,7 +38,7 @@ class Steps:
         self._step_metrics: dict[str, str] = {}
 
     def look_at(self, metrics: list[Metric]) -> None:
-        """What there is to be drawn over may change while a run goes on."""
+        """Update the step metrics, which may change during a run."""
         self._step_metrics = {metric.name: metric.step_metric for metric in metrics}
         for metric in metrics:
             if metric.step_metric:

@@ -24,7 +24,7 @@ _PIECE_CELLS = 1 << 18  # made into Python's objects at once
 
 
 class Exported(NamedTuple):
-    """What was written, how many rows were lost before anyone could keep them, and what is wrong
+    """How many rows were written, how many were lost before anyone kept them, and what is wrong
     with the file of rows, if anything.
     """
 
@@ -121,7 +121,7 @@ def _write_parquet(curves: Curves, output: Path) -> int:
 
 
 def _arrays(batch: RowBatch, num_metrics: int) -> list[Any]:
-    """Of pyarrow; null for what was never written or does not apply, NaN only where it was."""
+    """pyarrow arrays: null for values never written or inapplicable, NaN only where written."""
     import pyarrow
 
     publish, wall_ns, elapsed_ns, iteration, env_steps, _ = batch.heads

@@ -1,1 +1,1 @@
-"""What is read of runs and machines, and lists of them; nothing here draws."""
+"""Reads runs and machines, and lists them; nothing here draws."""

@@ -28,8 +28,8 @@ from .time_panel import TimePanel
 
 
 class RunPanes(Vertical):
-    """As many of the panes that are `wanted`, latest choice first, as have room and something to
-    say; a pane that is enlarged stands alone.
+    """Shows as many of the `wanted` panes, latest choice first, as have room and something to say;
+    an enlarged pane stands alone.
     """
 
     wanted: var[tuple[str, ...]] = var(PANES, init=False)
@@ -125,9 +125,7 @@ class RunPanes(Vertical):
         return bool(enlarged)
 
     def searched(self, focused: Widget | None) -> ScrollingPane | ChartGrid:
-        """What is to be searched: the pane that has the keys; the charts when it has nothing to
-        find.
-        """
+        """The widget to search: the focused pane, or the charts if it has no text to search."""
         return focused if isinstance(focused, ScrollingPane) else self.grid
 
     def drop_words(self) -> bool:

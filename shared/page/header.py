@@ -50,14 +50,14 @@ class PageIdentity(NamedTuple):
     created_monotonic_ns: int
 
     def __str__(self) -> str:
-        """As the file of rows keeps it."""
+        """The text for files of rows."""
         return "-".join(map(str, self))
 
 
 @dataclass(frozen=True)
 class Header:
-    """What never changes while a page lives. `created_monotonic_ns` is the zero of all its
-    monotonic times: the age of a publish is now - created - publish.
+    """The constant fields of a page. `created_monotonic_ns` is the zero of all its monotonic times:
+    the age of a publish is now - created - publish.
     """
 
     run_id: str

@@ -1,4 +1,4 @@
-"""What a page shows of its process's being at work."""
+"""Signs in a page that its process is at work."""
 
 from __future__ import annotations
 

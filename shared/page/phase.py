@@ -1,4 +1,4 @@
-"""What a process is doing right now: one record in its page, rewritten in place."""
+"""The current activity of a process: one record in its page, rewritten in place."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ class MetricsReader:
         return Outcome.decode(self._pread(section.record_bytes, section.offset))
 
     def phase(self) -> Phase | None:
-        """What the process does, or did last; None where it has not said."""
+        """The process's current or last phase; None where it wrote none."""
         section = self.header.layout["PHASE"]
         for _ in range(ATTEMPTS):
             record = self._pread(section.record_bytes, section.offset)

@@ -1,5 +1,5 @@
-"""What anyone may ask of a trainer: to stop in good order, to save a checkpoint, or to trace an
-iteration. Nothing else ever reaches it.
+"""Signals that ask a trainer to stop in good order, to save a checkpoint, or to trace an
+iteration. No other request ever reaches it.
 """
 
 from __future__ import annotations

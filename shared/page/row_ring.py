@@ -80,9 +80,9 @@ class RowRingWriter:
 
 
 class RingRows(NamedTuple):
-    """What a look at the ring gave: whole records, oldest first, and where the next look begins.
+    """Whole records from one read of the ring, oldest first, and where the next read begins.
 
-    Between two records may be a gap in their publish numbers: rows overwritten before the look.
+    Their publish numbers may have gaps: rows overwritten before the read.
     """
 
     records: list[bytes]

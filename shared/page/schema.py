@@ -1,4 +1,4 @@
-"""What a page says about its metrics: name, kind, unit and the way to read them."""
+"""The metric records of a page: name, kind, unit and the way to read them."""
 
 from __future__ import annotations
 

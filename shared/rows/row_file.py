@@ -109,7 +109,7 @@ class RowFile:
         return self._tails[0].last_row
 
     def info(self, key: str) -> Any:
-        """What was noted under `key`, None where nothing was."""
+        """The value noted under `key`, None if there is none."""
         with row_tables.errors(self.path):
             return row_tables.info(self._db, key)
 

@@ -55,7 +55,7 @@ class RowFileReader:
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
-        """What is read inside is the file as it was when the first of it was read."""
+        """Open a read transaction: all reads inside see the file as the first did."""
         with row_tables.errors(self.path):
             self._db.execute("BEGIN")
             try:
@@ -74,7 +74,7 @@ class RowFileReader:
             return row_tables.read_rows(self._db, level, first_row, last_row)
 
     def blobs(self, level: int, first_row: int, last_row: int) -> Iterator[tuple[int, bytes]]:
-        """Those rows as they are in the file: batches with the number of their first row."""
+        """Yield the first row's number and the stored bytes of each batch in the range."""
         with row_tables.errors(self.path):
             for first, _, data in row_tables.blobs(self._db, level, first_row, last_row):
                 yield first, data

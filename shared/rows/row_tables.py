@@ -159,7 +159,7 @@ def errors(path: Path) -> Iterator[None]:
 
 
 def _no_space(path: Path) -> str:
-    """What SQLite tells in several ways, as the system would."""
+    """The system's message for a full disk; empty otherwise."""
     try:
         is_full = os.statvfs(path.parent).f_bavail == 0
     except OSError:

@@ -21,7 +21,7 @@ from .untrained import learner_settings
 def auxiliary_losses(
     config: TrainConfig, spec: AnySpec, policy: Any, options: Options
 ) -> dict[str, Any]:
-    """What an algorithm is given that has losses beside its own; `options` are the rest. Raises
+    """Argument `auxiliary_losses` for PPO, else none; `options` are its other arguments. Raises
     ConfigError.
     """
     if config.base_algorithm != "ppo":

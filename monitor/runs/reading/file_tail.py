@@ -55,7 +55,7 @@ class FileTail:
 
 
 def _text(line: bytes) -> str:
-    """Of a line that a carriage return writes over, what stands there at last."""
+    """Decode `line`, keeping only the text after its last carriage return."""
     return line.rstrip(b"\r ").rpartition(b"\r")[2].decode("utf-8", "replace")
 
 

@@ -1,7 +1,6 @@
-"""What a run has beside numbers: the files in `media/` and `episodes/` of its folder, listed and
-read.
+"""Lists and reads the files in `media/` and `episodes/` of a run's folder.
 
-Anyone may have written them: all that is read is bounded, and what cannot be drawn is one line.
+Anyone may have written them: all reading is bounded, and a file that cannot be drawn is one line.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _EPISODES = "episodes"
 
 
 class MediaFile(NamedTuple):
-    """Of a `kind`, such as images, logged as `name` at a step of the run."""
+    """A file of a `kind`, such as images, logged as `name` at a step."""
 
     kind: str
     name: str
@@ -142,7 +141,7 @@ def _folders_in(folder: Path, name: str = "") -> list[os.DirEntry[str]]:
 
 
 def _files_in(folder: Path) -> list[MediaFile]:
-    """Those named as loops name them, in the order of name, step and place."""
+    """The media files of `folder`, by name, step, repeat and place."""
     found = []
     with os.scandir(folder) as entries:
         for entry in itertools.islice(entries, MAX_LISTED):

@@ -1,4 +1,4 @@
-"""What people wrote about a run, read again once they wrote anew."""
+"""The notes people wrote about a run, reread once they change."""
 
 from __future__ import annotations
 

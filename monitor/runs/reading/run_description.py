@@ -1,4 +1,4 @@
-"""What a run was run with, as text: its configuration, and how it was started."""
+"""A run's description as text: its configuration, and how it was started."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NO_DESCRIPTION = Description()
 
 
 def comparable(descriptions: Sequence[Description]) -> list[dict[str, str]]:
-    """What runs can have in common, by key; packages and changed files where all runs have them."""
+    """Each run's values to compare, by key; packages and changed files where all runs have them."""
     tables = []
     has_packages = all(each.packages for each in descriptions)
     has_diffs = all(each.diff and not each.diff[0].startswith(_NOT_KNOWN) for each in descriptions)
@@ -110,7 +110,7 @@ def _is_comment(line: str) -> bool:
 
 
 class RecordedManifest:
-    """What run.toml tells, read again once it is written anew: trainers add their device."""
+    """Reads run.toml, again once it is written anew: trainers add their device."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -127,7 +127,7 @@ class RecordedManifest:
         return self._told
 
     def _text(self, name: str) -> str:
-        """What a file of the run holds; nothing where it cannot be read."""
+        """The text of a file of the run; empty if it cannot be read."""
         with contextlib.suppress(OSError):
             path = self._run.folder / name
             return read_small(path, MAX_FILE_BYTES, self._run.folder).decode("utf-8", "replace")
@@ -135,7 +135,7 @@ class RecordedManifest:
 
 
 def description_of(manifest: Mapping[str, Any], diff: str = "", packages: str = "") -> Description:
-    """Of what run.toml and the files beside it hold, which may be anything."""
+    """Describe run.toml and the files beside it, which may hold anything."""
     defaults = manifest.get("defaults")
     known = dict(dotted(defaults)) if isinstance(defaults, Mapping) else {}
     sources = sources_in(manifest)
@@ -202,7 +202,7 @@ def _key(key: str) -> str:
 
 
 def _limited(settings: Sequence[Setting], room: int) -> Iterator[Setting]:
-    """As many as have room, a number of characters."""
+    """The first settings within `room` characters."""
     for number, setting in enumerate(settings):
         room -= sum(map(len, filter(None, setting)))
         if number == MAX_SETTINGS or room < 0:

@@ -13,7 +13,7 @@ MACHINE_EVERY_S = 2.0
 
 
 class RunFeed:
-    """What was seen last of a run, for a screen that draws when it has time.
+    """Polls a run in threads, for a screen that draws when it has time.
 
     `tell` is called once for however many looks come before `take`, so that a slow machine never
     has more than one of them to catch up with; `tell_machine` gets every sample of the machine.

@@ -87,8 +87,8 @@ class RunPoller:
         self._detach("")
 
     def machine(self) -> MachineSample | None:
-        """What the machine does for the run now; None once its process has gone. For another thread
-        than `poll`, which it must not hold up.
+        """Sample the machine and the run's process; None once that has gone. Runs in another thread
+        than `poll`, which it must not delay.
         """
         if self._process is None:
             return None
@@ -96,7 +96,7 @@ class RunPoller:
         return self._sampler.sample(pid) if process_start(pid) == start else None
 
     def _look(self) -> RunView:
-        """What the open page says."""
+        """Read the open page."""
         assert self._reader
         assert self._curves
         status = status_of(self.run, self._reader)
@@ -153,7 +153,7 @@ class RunPoller:
         return has_all and (end or last) - begin < MOST_TIMES_WIDER * (last - first + 1)
 
     def _without_page(self) -> RunView:
-        """What is known of a run whose page cannot be read: its lock, and what was seen before."""
+        """The view of a run whose page cannot be read: its lock, and the previous view."""
         try:
             status = status_of(self.run, None, self._page_error)
         except OSError as error:  # a file system without locks

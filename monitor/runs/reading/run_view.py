@@ -115,7 +115,7 @@ class RunView:
 def view_of(
     reader: MetricsReader, curves: Curves, status: RunStatus, before: RunView | None
 ) -> RunView:
-    """What an open page and its curves say, given the view `before` of them. Raises PageError."""
+    """The view of an open page and its curves; `before` is the previous one. Raises PageError."""
     history = curves.history()
     events = before.events if before else ()
     new = reader.events(after=events[-1].number if events else 0)
