@@ -177,6 +177,8 @@ class PPO(OnPolicy):
 
     def learn(self, rollout: Rollout, rewards: Tensor, progress_fraction: Scalar) -> Metrics:
         coefficients = Coefficients.at(self.section, progress_fraction)
+        if not rollout.has_values:
+            fill_values(self.policy, rollout)
         if self.executor:
             metrics = self.executor.update(rollout, rewards, coefficients)
         else:
@@ -221,11 +223,7 @@ class PPO(OnPolicy):
         }
 
     def estimates(self, rollout: Rollout, rewards: Tensor) -> tuple[Tensor, Tensor]:
-        """Advantages and returns of a rollout, each [T, N], by the values that came with it, or
-        else by those of the current policy, which are stored in it.
-        """
-        if not rollout.has_values:
-            fill_values(self.policy, rollout)
+        """Advantages and returns of a rollout, each [T, N], by the values in it."""
         return gae(
             rewards,
             rollout.values,
