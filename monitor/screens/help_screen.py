@@ -23,7 +23,6 @@ class KeyList(ScrollingPane, can_focus=False):
     """The keys that match the search, and what they do."""
 
     starts_at = TOP
-    excuse = "no key does that"
     border = "focus"
 
     def __init__(self, sections: Sequence[Section]) -> None:

@@ -577,7 +577,7 @@ async def test_the_list_of_keys_goes_by_pages_and_is_searched_by_what_is_typed()
         await until(pilot, shows(pilot, "smooth more, and not at all"))
         assert "quit" not in screen_text(app)
         await pilot.press("x", "x")
-        await until(pilot, shows(pilot, "no key does that"))
+        await until(pilot, shows(pilot, "nothing found"))
         await pilot.press("question_mark")
         await until(pilot, lambda: not isinstance(app.screen, HelpScreen))
 

@@ -125,7 +125,7 @@ async def test_every_name_has_its_turn_and_a_table_is_sorted_and_scrolled(run):
             head = next(y for y, line in enumerate(lines) if "name" in line and "score" in line)
             return lines[head + 1].split()[1:3]
 
-        for words in ("name ▲", "name ▼", "score ▲", "score ▼"):
+        for words in ("name↑", "name↓", "score↑", "score↓"):
             await pilot.press("s")
             await until(pilot, shows(pilot, words))
         assert first_row() == ["p14", "98"]  # 7 * 14

@@ -28,7 +28,7 @@ from operant.trainer.config.from_values import make_config
 from operant.trainer.distributed.place import place_of
 from operant.trainer.distributed.process_group import LOCAL
 from operant.trainer.distributed.reductions import by_rank
-from operant.trainer.experiment import build, plan, teachers
+from operant.trainer.experiment import build, teachers, traits
 from operant.trainer.experiment.experiment import Experiment
 from operant.trainer.machine.stopwatch import Stopwatch
 from operant.trainer.machine.threads import Threads
@@ -61,8 +61,7 @@ def in_double(experiment: Experiment) -> None:
     if isinstance(algorithm, OffPolicy):
         replay_in_double(algorithm)
         return
-    learner = getattr(algorithm, "gradient", algorithm)
-    learner.parameters = policy.parameters_to_learn()
+    algorithm.parameters = policy.parameters_to_learn()
     algorithm.optimizer = FlatAdam(policy.flat_parameters)
     rollout, collector = experiment.collector.rollout, experiment.collector
     for name in ("log_probs", "values", "next_values", "states"):
@@ -138,7 +137,7 @@ class Trial(NamedTuple):
         with contextlib.ExitStack() as stack:
             if not self.compiled:
                 reason = "a test compares it"
-                stack.enter_context(mock.patch.object(plan, "why_pytorch", return_value=reason))
+                stack.enter_context(mock.patch.object(traits, "why_pytorch", return_value=reason))
             if config.algorithm == "ppo" and config.table("kickstart").teachers:
                 taught = [teacher(lambda *overrides: make_config({}, overrides))]
                 stack.enter_context(mock.patch.object(teachers, "teachers_of", return_value=taught))
@@ -201,7 +200,7 @@ def main() -> None:
         ranks: Any = LOCAL
         if place:
             first = next(iter(configs.values()))
-            ranks = stack.enter_context(joined(place, first, arguments.split)).ranks
+            _, ranks = stack.enter_context(joined(place, first, arguments.split))
         for name, config in configs.items():
             results[name] = trained(config, ranks, trials[name])
     if ranks.rank == 0:
