@@ -131,8 +131,8 @@ def run_tests(contact: Contact, tests: Sequence[str | Path]) -> dict[str, Any]:
         outcome = found.get(name, "not reached").lower()
         if outcome in ("failed", "error", "not reached") and contact.left_s > 0:
             alone = contact.run(f"test_{number}", [*pytest, name])
-            outcomes = dict(OUTCOME.findall(alone.output))
-            outcome = outcomes.get(name, "too long" if alone.code is None else "died").lower()
+            second = dict(OUTCOME.findall(alone.output))
+            outcome = second.get(name, "too long" if alone.code is None else "died").lower()
             if outcome not in ("passed", "skipped"):
                 failed[name] = alone.why()
         outcomes[name] = outcome

@@ -109,8 +109,5 @@ class Described(Worlds):
     def num_agents(self, settings):
         return self.spec.num_agents
 
-    def shows_vectors(self, env):
-        return False
-
     def describe(self, settings):
         return self.spec
