@@ -158,11 +158,11 @@ class Gpu:
                 if time.perf_counter() - start > self.sizes.most_train_s:
                     break
                 for values in experiment.iterate(telemetry.stopwatch, wait=False):
-                    telemetry.iteration(values)
+                    publish(telemetry, values)
                     marks.append((time.perf_counter(), experiment.env_steps))
                     returns.append(values.get("episode/return"))
             for values in experiment.finish():
-                telemetry.iteration(values)
+                publish(telemetry, values)
                 marks.append((time.perf_counter(), experiment.env_steps))
         evaluated = experiment.evaluate(config.evaluation.num_episodes)
         # Three iterations are start-up: the first compiles, the second and third capture and warm.
@@ -213,14 +213,14 @@ class Gpu:
         start = time.perf_counter()
         self.iterations(experiment, telemetry, iterations)
         for values in experiment.finish():
-            telemetry.iteration(values)
+            publish(telemetry, values)
         return time.perf_counter() - start
 
     def iterations(self, experiment: Any, telemetry: Any, iterations: int) -> None:
         """Begin so many, without waiting for the last ones."""
         for _ in range(iterations):
             for values in experiment.iterate(telemetry.stopwatch, wait=False):
-                telemetry.iteration(values)
+                publish(telemetry, values)
 
     def wait(self) -> None:
         import torch
@@ -269,7 +269,7 @@ class Gpu:
     def telemetry(self, experiment: Any, metrics: Any) -> Any:
         from operant.trainer.running.telemetry import Telemetry
 
-        return Telemetry(metrics or NoPage(), 10**12, experiment)
+        return Telemetry(metrics or NoPage(), experiment)
 
     @contextlib.contextmanager
     def page(self) -> Iterator[Any]:
@@ -299,6 +299,14 @@ class Gpu:
         finally:
             process.kill()
             process.wait()
+
+
+def publish(telemetry: Any, row: dict[str, float]) -> None:
+    """Publish the metrics of an iteration with its speed and phases, as training does."""
+    from operant.trainer.experiment.intervals import NOTHING
+
+    telemetry.after(row, NOTHING)
+    telemetry.publish(row)
 
 
 class NoPage:

@@ -52,7 +52,7 @@ NAME_BYTES, UNIT_BYTES, DESCRIPTION_BYTES = 208, 16, 148
 ROWS_HEAD_BYTES = 64
 ROWS_BEGIN_OFFSET, ROWS_END_OFFSET = 0, 8
 ROWS_FIRST_OFFSET = 16
-ROWS_BYTES = 11 << 20  # 20,000 rows of 64 metrics
+ROWS_BYTES = 12 << 20  # 20,000 rows of 64 metrics
 MAX_ROWS_BYTES = 16 << 20
 FILLER = 1 << 63  # in the size of a record: it only fills the ring up to its end
 

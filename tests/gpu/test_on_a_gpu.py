@@ -14,6 +14,7 @@ from operant.trainer.config.metrics import metrics_of
 from operant.trainer.envs.names import ENV_NAMES
 from operant.trainer.experiment.build import device_experiment
 from operant.trainer.experiment.checkpoints import latest_checkpoint
+from operant.trainer.experiment.intervals import NOTHING
 from operant.trainer.jit.graphs import Replayed
 from operant.trainer.machine.staged_values import StagedValues
 from operant.trainer.machine.stopwatch import Stopwatch
@@ -103,16 +104,18 @@ def test_the_loop_never_synchronises_while_it_is_read(
         operant_pages / "p", "run", metrics_of(load_config()), publish_interval_s=1
     )
     reader = MetricsReader.attach(operant_pages / "p")
-    telemetry = Telemetry(writer, 10**9, experiment)
+    telemetry = Telemetry(writer, experiment)
     for iteration in range(50):
         if iteration == 4:  # all is compiled and captured
             strict()
         for values in experiment.iterate(telemetry.stopwatch, wait=False):
-            telemetry.iteration(values)
+            telemetry.after(values, NOTHING)
+            telemetry.publish(values)
             reader.read()
     torch.cuda.set_sync_debug_mode("default")
     for values in experiment.finish():
-        telemetry.iteration(values)
+        telemetry.after(values, NOTHING)
+        telemetry.publish(values)
     snapshot = reader.read()
     assert snapshot.iteration == 50
     assert snapshot.metrics["time/collect_s"] > 0
