@@ -284,8 +284,9 @@ class PPO(OnPolicy):
         if num_samples:  # else other ranks have all of them
             pieces = self._pieces(minibatch)
             each = self._each if self._is_shared else map
-            (gradient, sums), *others = each(gradient_of, pieces)
-            for other_gradient, other_sums in others:
+            results = iter(each(gradient_of, pieces))  # a gradient at a time is in memory
+            gradient, sums = next(results)
+            for other_gradient, other_sums in results:
                 gradient, sums = gradient.add_(other_gradient), sums + other_sums
             local = gradient, sums
         return sum_gradient(self.ranks, num_samples, local, like, len(self.loss_names))

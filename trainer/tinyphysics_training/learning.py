@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..algorithms.algorithm import LearnerSettings, Metrics
+from ..algorithms.minibatches import fill_values
 from ..algorithms.on_policy import flat_gradient
 from ..algorithms.optimizer import scaled_down
 from ..algorithms.ppo import PPO
@@ -92,6 +93,7 @@ class EpisodePPO(PPO):
 
     def fit_critic(self, rollout: Rollout, rewards: Tensor, num_epochs: int) -> None:
         """Fit the critic alone, for `num_epochs` over the rollout."""
+        fill_values(self.policy, rollout)
         _, returns = self.estimates(rollout, rewards)
         obs, returns = rollout.obs[:-1].flatten(0, 1), returns.flatten()
         num_samples, places = local_places(rollout, self.ranks)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 import torch
 from learning import iterate
 
+from operant.trainer.algorithms import on_policy, ppo
 from operant.trainer.algorithms.minibatches import Batch, Rows
 
 MEMORY = ("none", "lstm")
@@ -26,6 +29,30 @@ def test_gradients_in_pieces_add_up_to_the_same_update(make_experiment, memory, 
     pieces = weights_after(make_experiment, *options, "ppo.max_minibatch_size=9")
     torch.testing.assert_close(pieces, whole, atol=1e-5, rtol=1e-5)
     assert (pieces != whole).any()  # sums in another order: it was in pieces
+
+
+def test_gradients_of_pieces_that_threads_do_not_share_are_added_up_one_by_one(
+    make_experiment, monkeypatch
+):
+    def nobody(function, pieces):
+        raise AssertionError("asked to share")
+
+    gradients = []
+
+    def flat_gradient(loss, parameters):
+        gradient = on_policy.flat_gradient(loss, parameters)
+        gradients.append(weakref.ref(gradient))
+        # The sum of the minibatch before, the sum so far, the newest two.
+        assert sum(x() is not None for x in gradients) <= 4
+        return gradient
+
+    monkeypatch.setattr(ppo.PPO, "can_share_minibatches", False)
+    monkeypatch.setattr(ppo, "flat_gradient", flat_gradient)
+    experiment = make_experiment("policy.precision=float32", "ppo.max_minibatch_size=4")
+    experiment.algorithm._each = nobody
+    iterate(experiment)
+    section, samples = experiment.algorithm.section, experiment.collector.rollout.rewards.numel()
+    assert len(gradients) == section.num_epochs * samples // 4
 
 
 def samples_with(advantages):

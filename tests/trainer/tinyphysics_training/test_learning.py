@@ -18,7 +18,9 @@ from operant.trainer.envs.tinyphysics.observations import Observer
 from operant.trainer.envs.tinyphysics.route_cache import RouteFolder
 from operant.trainer.envs.tinyphysics.sections import CloningConfig
 from operant.trainer.envs.tinyphysics.simulator import Simulation, simulate
+from operant.trainer.experiment.build import processor_experiment
 from operant.trainer.experiment.untrained import make_policy
+from operant.trainer.machine.threads import Threads
 from operant.trainer.tinyphysics_training import cloning
 from operant.trainer.tinyphysics_training.cloning import clone, demonstrations
 from operant.trainer.tinyphysics_training.collecting import rewards
@@ -152,6 +154,18 @@ def test_cloning_narrows_the_policy_around_what_it_is_shown(
     before = mean_log_prob(policy, shown)
     clone(policy, shown, config, generator, lambda: None)
     assert mean_log_prob(policy, shown) - before > 0.3
+
+
+def test_the_critic_is_fitted_to_returns_by_its_own_values(small_config):
+    weights = []
+    for left_over in (0.0, 1e6):
+        experiment = processor_experiment(small_config("cloning.num_epochs=0"), Threads(1))
+        rollout = experiment.collect()
+        rollout.values.fill_(left_over)
+        rollout.next_values.fill_(left_over)
+        experiment.algorithm.fit_critic(rollout, rollout.rewards, 1)
+        weights.append(experiment.policy.flat_parameters.detach().clone())
+    assert torch.equal(*weights)
 
 
 def test_looking_ahead_never_leaves_what_the_policy_could_do(small_config, parts):
