@@ -1,4 +1,4 @@
-"""Events of the null runtime that a watcher of emulated GPUs receives besides operations."""
+"""Watchers of emulated GPUs that also see synchronisations, copies and freed memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Distributions over actions, as functions of what the actor puts out.
+"""Distributions over actions, as functions of the actor's outputs.
 
-Each draws with noise it is given, so that who holds the random numbers decides what is repeatable.
+Callers pass in the noise for sampling, so that they decide which draws are repeatable.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .gaussian import Gaussian, SquashedGaussian
 class Distribution(Protocol):
     """Turns the actor's outputs [B, num_outputs] into actions and their probabilities.
 
-    Actions are kept as they were drawn, before clipping or squashing, so that their probability can
-    be told exactly ever after: `env_actions` is what the environment is given. The last
-    `num_log_stds` outputs are the same for every observation: parameters of the policy, not outputs
-    of its network. Probabilities and entropies are float32 or better, whatever the outputs are.
+    Rollouts store actions as they were drawn, so that their probabilities stay exact; `env_actions`
+    clips or squashes them for the environment. The last `num_log_stds` outputs are parameters of
+    the policy, not outputs of its network: they are the same for every observation. Probabilities
+    and entropies are float32 or float64 for outputs of any precision.
     """
 
     num_outputs: int
