@@ -8,25 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from operant.trainer.envs.marine_nav import layout
 from operant.trainer.envs.marine_nav.compiled_world import World
-from operant.trainer.envs.marine_nav.layout import (
-    GOAL_X,
-    GOAL_Y,
-    HEADING,
-    NUM_OBSTACLES,
-    NUM_ROBOTS,
-    NUM_VORTICES,
-    OBSTACLE_SIZE,
-    ROBOT_SIZE,
-    VORTEX_SIZE,
-    X,
-    Y,
-)
-from operant.trainer.envs.marine_nav.scenario import (
-    SIX_SETTINGS,
-    Scenario,
-    write_scenarios,
-)
+from operant.trainer.envs.marine_nav.scenario import SIX_SETTINGS, Scenario, write_scenarios
 from operant.trainer.envs.marine_nav.section import MarineNavConfig
 from operant.trainer.envs.marine_nav.world import make_spec
 from operant.trainer.envs.vector import VectorEnv
@@ -54,20 +38,20 @@ def generated(num_robots: int, num_obstacles: int, min_goal_distance_m: float) -
 
 def take_scenario(state: np.ndarray, env: int, world: World) -> Scenario:
     """The scenario that column `env` of `state` began its episode with, before its first step."""
-    counts = state[[NUM_ROBOTS, NUM_OBSTACLES, NUM_VORTICES], env].astype(int)
+    counts = state[[layout.NUM_ROBOTS, layout.NUM_OBSTACLES, layout.NUM_VORTICES], env].astype(int)
     first = world.first_rows
-    robots = first["first_robot"] + ROBOT_SIZE * np.arange(counts[0])
+    robots = first["first_robot"] + layout.ROBOT_SIZE * np.arange(counts[0])
 
     def things(name: str, count: int, size: int) -> np.ndarray:
         rows: np.ndarray = state[first[name] : first[name] + count * size, env].reshape(count, size)
         return rows.copy()
 
     return Scenario(
-        starts=np.stack([state[robots + X, env], state[robots + Y, env]], 1),
-        goals=np.stack([state[robots + GOAL_X, env], state[robots + GOAL_Y, env]], 1),
-        headings=state[robots + HEADING, env],
-        obstacles=things("first_obstacle", counts[1], OBSTACLE_SIZE),
-        vortices=things("first_vortex", counts[2], VORTEX_SIZE),
+        starts=np.stack([state[robots + layout.X, env], state[robots + layout.Y, env]], 1),
+        goals=np.stack([state[robots + layout.GOAL_X, env], state[robots + layout.GOAL_Y, env]], 1),
+        headings=state[robots + layout.HEADING, env],
+        obstacles=things("first_obstacle", counts[1], layout.OBSTACLE_SIZE),
+        vortices=things("first_vortex", counts[2], layout.VORTEX_SIZE),
     )
 
 

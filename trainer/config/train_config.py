@@ -265,8 +265,8 @@ class CheckedConfig(TrainConfig):
     def _check_metrics(self) -> None:
         """Raises ValueError where an alert or the best checkpoint goes by an unknown metric."""
         known, best = [metric.name for metric in metrics_of(self)], self.checkpoint.best
-        names = (*known, *(metric.name for metric in rank_metrics(MAX_PUBLISHED_RANKS)))
         for rule in map(parse_rule, self.recorder.alerts):
+            names = [*known, *(metric.name for metric in rank_metrics(MAX_PUBLISHED_RANKS))]
             if rule.metric_of(names) is None:
                 raise ValueError(
                     f"alert rule '{rule.text}': the run has no metric '{rule.metric}'"

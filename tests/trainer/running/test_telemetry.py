@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
 from operant.trainer.experiment.intervals import NOTHING
-from operant.trainer.running.health import ENDLESS_AT_END, EndlessEpisodes
+from operant.trainer.running.health import Health
 from operant.trainer.running.telemetry import PUBLISH_INTERVAL_S, Telemetry
 
 
@@ -222,19 +223,43 @@ def test_speeds_leave_out_an_iteration_that_compiled(average_before):
     assert finish_iteration(parts, 10.0, 100)["progress/eta_s"] == pytest.approx(20.0)
 
 
-def test_episodes_that_never_end_are_said_once():
-    endless = EndlessEpisodes(num_rows=2)
-    steps = (9_999, 10_000, 11_000)
-    texts = [endless.warning({"episode/count": 0.0}, env_steps) for env_steps in steps]
-    assert (texts[0], texts[2]) == ("", "")
-    assert texts[1].startswith("no episode has ended after 10,000 env steps: there are no returns")
-    assert endless.warning({}, 12_000, ENDLESS_AT_END) == ""
+@pytest.fixture
+def health_parts(parts):
+    """The parts of a run of two environments, and `finish(n)` for iterations of n env steps."""
+    page, _, _, telemetry = parts
+    algorithm = SimpleNamespace(
+        updates_per_iteration=0, num_updates=0, finite_updates=SimpleNamespace(num_skipped=0)
+    )
+    experiment = Work()
+    experiment.algorithm, experiment.config = algorithm, SimpleNamespace(num_rows=2)
+    experiment.take_notices = list
+    health = Health(experiment, telemetry)
+
+    def finish(env_steps, num_episodes=0):
+        experiment.env_steps += env_steps
+        health.after({"episode/count": float(num_episodes)}, NOTHING)
+
+    return page, health, finish
+
+
+def test_episodes_that_never_end_are_said_once(health_parts):
+    page, health, finish = health_parts
+    finish(9_999)
+    assert page.events == []
+    finish(1)
+    finish(1_000)
+    health.end()
+    ((level, text),) = page.events
+    assert level == "warning"
+    assert text.startswith("no episode has ended after 10,000 env steps: there are no returns")
 
 
 @pytest.mark.parametrize(
-    ("count", "env_steps", "is_said"), [(0, 2000, True), (0, 1999, False), (1, 2000, False)]
+    ("count", "env_steps", "num_said"), [(0, 2000, 1), (0, 1999, 0), (1, 2000, 0)]
 )
-def test_at_the_end_fewer_env_steps_are_enough_to_say_it(count, env_steps, is_said):
-    endless = EndlessEpisodes(num_rows=2)
-    assert endless.warning({"episode/count": float(count)}, 500) == ""
-    assert bool(endless.warning({}, env_steps, ENDLESS_AT_END)) == is_said
+def test_at_the_end_fewer_env_steps_are_enough_to_say_it(health_parts, count, env_steps, num_said):
+    page, health, finish = health_parts
+    finish(500, count)
+    finish(env_steps - 500)
+    health.end()
+    assert len(page.events) == num_said

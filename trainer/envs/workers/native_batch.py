@@ -38,6 +38,7 @@ def describe(path: str, preprocessing: Preprocessing) -> HostedSpec:
     if not isinstance(actions, Discrete | MultiDiscrete | Box):
         actions = action_spec(import_gymnasium(), f"{NATIVE_PREFIX}{path}", actions)
     seen = {key: getattr(envs, key, default) for key, default in OPTIONAL.items()}
+    seen["num_agents"] = int(seen["num_agents"])
     num_choices = sum(choices_of(actions))
     if seen["mask_size"] not in (0, num_choices):
         raise ConfigError(
