@@ -92,7 +92,11 @@ class Mirror:
         if piece.is_gone:
             self.forget(piece.run)
         elif piece.file:
-            self._write(piece, frame.data)
+            try:
+                self._write(piece, frame.data)
+            except (OSError, ValueError, IndexError) as error:  # a name with a zero byte, ...
+                text = one_line(f"{piece.file} cannot be written: {error}", 200)
+                raise StreamError(text) from None
         return piece
 
     def forget(self, run_id: str) -> None:
@@ -117,7 +121,7 @@ class Mirror:
             return
         most = MOST_BYTES.get(piece.file, -1)
         end = piece.at + len(data)
-        if piece.at < 0 or max(end, piece.size or 0) > most:
+        if min(piece.at, piece.size or 0) < 0 or max(end, piece.size or 0) > most:
             raise StreamError(f"the stream sends {one_line(piece.file, 40)}, which may not be")
         if piece.file == REPORT_FILE:
             report = _checked(_OF_REPORT, REPORT_FILE, data)
@@ -125,12 +129,12 @@ class Mirror:
             piece = replace(piece, size=len(data))
         elif piece.file == MACHINE_FILE:
             _checked(_OF_MACHINE, MACHINE_FILE, data)
+        if piece.version and self._versions.get(piece.run) == piece.version:
+            return
         run = self._with_room(piece, _cost(piece, data))
         if run is None:
             return
         if piece.version:
-            if self._versions.get(piece.run) == piece.version:
-                return
             self._versions[piece.run] = piece.version
         path = run.folder / piece.file
         if piece.size is None:
@@ -157,7 +161,10 @@ class Mirror:
         if path not in self._media:
             self._media.append(path)
         if len(self._media) > MAX_MEDIA:
-            self._media.popleft().unlink(missing_ok=True)
+            oldest = self._media.popleft()
+            oldest.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it has other files
+                oldest.parent.rmdir()
 
     def _write_rows(self, piece: Piece, data: bytes) -> None:
         run = self._with_room(piece, MAX_ROWS_BYTES)
@@ -218,7 +225,8 @@ def _cost(piece: Piece, data: bytes) -> int:
 def _checked(adapter: TypeAdapter[Any], file: str, data: bytes) -> Any:
     """The value in a JSON file. Raises StreamError where it is of another kind or out of bounds."""
     try:
-        return adapter.validate_python(_bounded(json.loads(data), file))
+        text = json.dumps(_bounded(json.loads(data), file))
+        return adapter.validate_json(text, strict=True)  # "nan" and false are no numbers
     except ValidationError as error:
         raise _refusal(file, error) from None
     except (ValueError, OverflowError, RecursionError):

@@ -7,10 +7,11 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
+from ...shared.page.layout import MAX_METRICS
 from ...shared.page.schema import Metric
 from ...shared.rows import row_tables
 from ...shared.rows.levels import NUM_LEVELS
@@ -20,7 +21,7 @@ from .frames import MAX_ROWS_BYTES, StreamError
 from .sent_rows import most_rows
 
 _TRIM_EVERY = 256  # times that rows were added
-_OF_METRICS = TypeAdapter(list[Metric])
+_OF_METRICS = TypeAdapter(Annotated[list[Metric], Field(max_length=MAX_METRICS)])
 
 
 class MirroredRows(RowFile):

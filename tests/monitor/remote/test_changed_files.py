@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from operant.monitor.remote.changed_files import BEGIN_BYTES, GrowingFile, PageFile, SmallFile
 from operant.monitor.remote.frames import MOST_BYTES, TAIL_BYTES, Frame, StreamError
-from operant.monitor.remote.mirror import Mirror
+from operant.monitor.remote.mirror import MAX_MEDIA, MAX_MIRROR_BYTES, Mirror
 from operant.shared import MetricsReader, MetricsWriter
 
 
@@ -117,7 +117,9 @@ def test_a_small_file_is_sent_when_it_was_written(tmp_path, mirror):
     [
         {"file": "../x"}, {"file": "checkpoints/1.pt"}, {"file": ""}, {"file": "lock"},
         {"file": "page", "at": MOST_BYTES["page"]}, {"file": "page", "size": 1 << 40},
-        {"file": "console.log", "at": -1}, {"file": "place.json"},
+        {"file": "console.log", "at": -1}, {"file": "place.json"}, {"file": "page", "size": -1},
+        {"file": "media", "part": "../x"}, {"file": "media", "part": "media/images/.x"},
+        {"file": "media", "part": "media/images/../../x"}, {"file": "media", "part": "page"},
     ],
 )  # fmt: skip
 def test_only_known_files_of_bounded_length_are_written(mirror, head):
@@ -126,6 +128,27 @@ def test_only_known_files_of_bounded_length_are_written(mirror, head):
         with pytest.raises(StreamError):
             mirrored(mirror, [(head, b"data")])
     assert set(mirror._folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "\U0001f600" * 200])
+def test_a_name_that_no_file_can_have_is_refused(mirror, name):
+    with pytest.raises(StreamError, match="media cannot be written"):
+        mirrored(mirror, [({"file": "media", "part": f"media/images/{name}"}, b"data")])
+
+
+def test_all_files_together_are_bounded(mirror):
+    for number in range(3 * MAX_MIRROR_BYTES // MOST_BYTES["page"]):
+        for size in (MOST_BYTES["page"], 0):
+            head = {"run": f"{number}", "file": "page", "size": size, "version": "1"}
+            mirror.take(Frame(head))
+    files = [path for path in mirror._folder.rglob("*") if path.is_file()]
+    assert 0 < sum(path.stat().st_size for path in files) <= MAX_MIRROR_BYTES
+
+
+def test_folders_of_media_go_with_their_last_file(mirror):
+    for number in range(2 * MAX_MEDIA):
+        mirrored(mirror, [({"file": "media", "part": f"media/kind{number}/a-00000001"}, b"data")])
+    assert len(list(path_of(mirror, "media").iterdir())) == MAX_MEDIA
 
 
 def test_folders_of_killed_monitors_are_removed(mirror, monkeypatch, tmp_path):

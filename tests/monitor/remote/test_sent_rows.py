@@ -19,7 +19,8 @@ from operant.shared import MetricsReader
 from operant.shared.errors import OperantError
 from operant.shared.page.row_ring import publish_of
 from operant.shared.rows.curves import Curves
-from operant.shared.rows.row_batch import batch_of
+from operant.shared.rows.row_batch import HEADS, RowBatch, batch_of
+from operant.shared.rows.row_blob import encoded
 from operant.shared.rows.row_file import RowFile
 
 
@@ -183,4 +184,15 @@ def test_a_blob_without_a_beginning_is_refused():
     mirror = Mirror("box")
     with pytest.raises(StreamError):
         mirror.take(Frame({"run": "x", "file": "rows.sqlite", "part": "blob", "at": 1}, b"x"))
+    mirror.close()
+
+
+def test_rows_of_metrics_that_were_not_named_are_refused():
+    described = b'{"metrics": [], "page": "1", "last_publish": 0, "num_lost": 0}'
+    mirror = Mirror("box")
+    row = encoded(RowBatch(np.ones((HEADS, 1), np.int64), np.array([5]), np.ones((1, 1))))
+    for part in ("begin", "schema"):
+        mirror.take(Frame({"run": "x", "file": "rows.sqlite", "part": part}, described))
+    with pytest.raises(StreamError):
+        mirror.take(Frame({"run": "x", "file": "rows.sqlite", "part": "rows"}, row))
     mirror.close()
