@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any
 
 from ..page.events import LEVELS, Level
@@ -255,12 +255,7 @@ class LoggedRun:
     def __enter__(self) -> LoggedRun:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self.end(ending_of(error))
 
     def warn_once(self, key: str, text: str) -> None:

@@ -30,6 +30,15 @@ def start_session(name: str = "far") -> RunSession:
     return session
 
 
+def followed(session: RunSession) -> RemoteRun:
+    """The run over ssh, once its first publish came."""
+    source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
+    source.connect()
+    source.start()
+    wait_for(lambda: source.poll().publish == 1)
+    return source
+
+
 def test_status_and_monitor_tell_of_a_run_elsewhere(ssh):
     session = start_session()
     for command in ("status", "monitor"):
@@ -77,10 +86,7 @@ def test_a_run_elsewhere_is_followed_line_by_line_to_its_end(ssh):
 
 def test_nothing_is_left_running_there_when_the_watcher_goes(ssh):
     session = start_session()
-    source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
-    source.connect()
-    source.start()
-    wait_for(lambda: source.poll().publish == 1)
+    source = followed(session)
     assert streams_of(session.run.id)
     source.close()
     wait_for(lambda: not streams_of(session.run.id))
@@ -90,10 +96,7 @@ def test_nothing_is_left_running_there_when_the_watcher_goes(ssh):
 def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
     monkeypatch.setattr("operant.monitor.remote.remote_stream.AGAIN_AFTER_S", 0.5)
     session = start_session()
-    source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
-    source.connect()
-    source.start()
-    wait_for(lambda: source.poll().publish == 1)
+    source = followed(session)
     for pid in streams_of(session.run.id):
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: "trying again" in source.poll().status.message)
@@ -107,10 +110,7 @@ def test_a_lost_connection_is_said_and_made_again(ssh, monkeypatch):
 
 def test_a_run_that_is_resumed_is_followed_on_its_new_page(ssh):
     session = start_session()
-    source = RemoteRun(RemoteName("127.0.0.1", session.run.id))
-    source.connect()
-    source.start()
-    wait_for(lambda: source.poll().publish == 1)
+    source = followed(session)
     session.close("stopped", 143)
     wait_for(lambda: source.poll().status.state == "stopped")
     resumed = RunSession(session.run, RunLock(session.run.lock_path), publish_interval_s=60.0)
