@@ -234,6 +234,8 @@ def _checked(adapter: TypeAdapter[Any], file: str, data: bytes) -> Any:
 
 
 _LEAST = {"num_cores": 1, "total_memory_bytes": 1}
+_UNBOUNDED = ("metrics", "env_steps_per_s", "progress_fraction", "eta_s")  # a loop may log any
+_MOST = (1 << 63) - 1  # steps may be times in nanoseconds
 _SHARES = ("core_loads", "utilization_fraction")
 
 
@@ -252,11 +254,11 @@ def _bounded(value: Any, name: str) -> Any:
         return one_line(value, 1000)
     if value is None or isinstance(value, bool):
         return value
-    if name == "metrics":
+    if name in _UNBOUNDED:
         return float(value)
-    is_count = name.endswith("_bytes") or name in ("age_s", "phase_s", "phase_left_s", "eta_s")
-    least = _LEAST.get(name, 0 if is_count or name in _SHARES else -1e18)
-    if not least <= value <= (1 if name in _SHARES else 1e18):
+    is_count = name.endswith("_bytes") or name in ("age_s", "phase_s", "phase_left_s")
+    least = _LEAST.get(name, 0 if is_count or name in _SHARES else -_MOST)
+    if not least <= value <= (1 if name in _SHARES else _MOST):
         raise StreamError(f"the stream's {one_line(name, 40)} is out of bounds")
     return value
 

@@ -52,7 +52,8 @@ PAGE: dict[str, Any] = {"file": "page", "at": 0, "size": 100_000, "version": "1"
                         "is_complete": True, "is_gone": False}  # fmt: skip
 WRONG: tuple[Any, ...] = (
     None, True, False, "0", "nan", -1, 2**70, 10**4000, float("inf"), float("nan"), 1.5, "", ESCAPE,
-    "x" * 100_000, [], [1], ["x"], [None], {}, {"a": ESCAPE}, {"a": []}, [[[[]]]], {ESCAPE: 1.0},
+    "x" * 100_000, [], 2**63 - 1, 1 - 2**63, [1], ["x"], [None], {}, {"a": ESCAPE}, {"a": []},
+    [[[[]]]], {ESCAPE: 1.0},
 )  # fmt: skip
 
 
