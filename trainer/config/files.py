@@ -87,7 +87,7 @@ def resolve(
     workers = getattr(config, "workers", None)
     if workers and (is_file or "workers.num_workers" in given):
         workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
-    layers |= {f"overlay {each}": _keys(overlay_overrides([each], asked)) for each in overlays}
+    layers |= {f"overlay {added}": _keys(overlay_overrides([added], asked)) for added in overlays}
     layers |= {f"hardware {hardware}": _keys(sizes)} if hardware else {}
     names_env = is_env_name(name) or "env" in given
     layers[YOU] = dict.fromkeys([*(["env"] if names_env else []), *flat_keys(given)])
@@ -101,7 +101,7 @@ def resolve(
 
 
 def _keys(overrides: Iterable[str]) -> list[str]:
-    return [parse_override(each)[0] for each in overrides]
+    return [parse_override(override)[0] for override in overrides]
 
 
 def _sources(layers: Mapping[str, Iterable[str]], left: Iterable[str]) -> Sources:

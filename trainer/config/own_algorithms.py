@@ -55,6 +55,6 @@ def section_of(name: str) -> type[AlgorithmSection] | None:
 
 def _base(made: type[Any]) -> str:
     """The algorithm of operant's that a class is derived from; empty where there is none."""
-    places = (each.__module__.rpartition(".") for each in made.__mro__)
+    places = (base.__module__.rpartition(".") for base in made.__mro__)
     names = (module for package, _, module in places if package == PACKAGE)
     return next((name for name in names if name in ALGORITHMS), "")

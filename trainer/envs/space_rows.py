@@ -67,8 +67,8 @@ def parts_of(space: Any, obs: Any) -> Iterator[Any]:
         return
     if isinstance(spaces, Mapping):
         spaces, obs = spaces.values(), [obs[name] for name in spaces]
-    for each, part in zip(spaces, obs, strict=True):
-        yield from parts_of(each, part)
+    for leaf, part in zip(spaces, obs, strict=True):
+        yield from parts_of(leaf, part)
 
 
 def flat_rows(space: Any, obs: Any) -> tuple[Array, bool]:
@@ -79,19 +79,19 @@ def flat_rows(space: Any, obs: Any) -> tuple[Array, bool]:
     """
     flatten, spaces = import_gymnasium().spaces.flatten, list(leaves(space))
     if isinstance(obs, list) and hasattr(space, "spaces"):
-        return np.concatenate([flat_rows(space, each)[0] for each in obs]), False
+        return np.concatenate([flat_rows(space, row)[0] for row in obs]), False
     parts = [np.asarray(part) for part in parts_of(space, obs)]
-    is_one = all(part.shape == each.shape for part, each in zip(parts, spaces, strict=True))
+    is_one = all(part.shape == leaf.shape for part, leaf in zip(parts, spaces, strict=True))
     if is_one:
         parts = [part[None] for part in parts]
     if any(x.shape != (len(parts[0]), *y.shape) for x, y in zip(parts, spaces, strict=True)):
         raise ValueError
-    for part, each in zip(parts, spaces, strict=True):
-        if part.dtype.kind == "f" and np.dtype(each.dtype).kind in "iu":
-            raise EnvError(f"a part has {part.dtype}, and its space {each.dtype}")
+    for part, leaf in zip(parts, spaces, strict=True):
+        if part.dtype.kind == "f" and np.dtype(leaf.dtype).kind in "iu":
+            raise EnvError(f"a part has {part.dtype}, and its space {leaf.dtype}")
     columns = [
-        np.stack([flatten(each, one) for one in part])
-        for part, each in zip(parts, spaces, strict=True)
+        np.stack([flatten(leaf, one) for one in part])
+        for part, leaf in zip(parts, spaces, strict=True)
     ]
     return np.concatenate(columns, -1).astype(np.float32), is_one
 
@@ -111,9 +111,9 @@ def env_action(space: Any, rows: Array) -> Any:
 def _nested(space: Any, rows: Array, columns: Iterator[int]) -> Any:
     spaces = getattr(space, "spaces", None)
     if isinstance(spaces, Mapping):
-        return {name: _nested(each, rows, columns) for name, each in spaces.items()}
+        return {name: _nested(part, rows, columns) for name, part in spaces.items()}
     if spaces is not None:
-        return tuple(_nested(each, rows, columns) for each in spaces)
+        return tuple(_nested(part, rows, columns) for part in spaces)
     if not space.shape:
         return _typed(space, rows[..., next(columns)])
     return _typed(space, rows[..., [next(columns) for _ in range(space.shape[0])]])

@@ -132,7 +132,7 @@ def nearest_parallel_id(name: str) -> str:
     """
     with suppress(ImportError):
         ids = getattr(importlib.import_module("pettingzoo"), "parallel_registry", ())
-        ends = {each.rpartition("/")[2]: f"'{PETTINGZOO_PREFIX}{each}'" for each in ids}
+        ends = {id_.rpartition("/")[2]: f"'{PETTINGZOO_PREFIX}{id_}'" for id_ in ids}
         end = re.sub(r"_v(?=\d+$)", "-v", name.rpartition("/")[2])
         for match in difflib.get_close_matches(end, ends, n=1, cutoff=0.7):
             return f"; did you mean {ends[match]}?"
@@ -150,7 +150,7 @@ def action_spec(gymnasium: Any, name: str, space: Any) -> ActionSpec:
     """
     spaces = gymnasium.spaces
     if isinstance(space, spaces.Tuple | spaces.Dict):
-        joined = _joined([action_spec(gymnasium, name, each) for each in leaves(space)])
+        joined = _joined([action_spec(gymnasium, name, part) for part in leaves(space)])
         if joined is None:
             raise ConfigError(
                 f"env = '{name}': actions are {space}; parts must all be choices, or all be real "
@@ -203,14 +203,14 @@ def seen_in(gymnasium: Any, wrong: str, space: Any) -> dict[str, Any]:
     Raises ConfigError, which begins with what is `wrong`, for spaces that cannot be flattened.
     """
     spaces = gymnasium.spaces
-    for each in leaves(space):
+    for part in leaves(space):
         known = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
-        if not isinstance(each, known):
+        if not isinstance(part, known):
             raise ConfigError(
-                f"{wrong}: observations have {each}; Box, Dict, Tuple, Discrete, MultiDiscrete and "
+                f"{wrong}: observations have {part}; Box, Dict, Tuple, Discrete, MultiDiscrete and "
                 "MultiBinary are supported"
             )
-    if not any(spaces.flatdim(each) for each in leaves(space)):
+    if not any(spaces.flatdim(part) for part in leaves(space)):
         raise ConfigError(f"{wrong}: observations are {space}, which has no numbers in it")
     try:
         flat = spaces.flatten_space(space)
@@ -261,20 +261,20 @@ def named_leaves(space: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if spaces is None or type(space).__name__ == "OneOf":  # which has one of its spaces at a time
         yield name, space
         return
-    for key, each in spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces):
-        yield from named_leaves(each, f"{name}/{key}" if name else str(key))
+    for key, part in spaces.items() if isinstance(spaces, Mapping) else enumerate(spaces):
+        yield from named_leaves(part, f"{name}/{key}" if name else str(key))
 
 
 def _parts(gymnasium: Any, wrong: str, space: Any) -> Iterator[Part]:
     """The parts of a dictionary or a tuple, in the order in which they are flattened."""
     start = end = 0
-    for each in leaves(space):
-        is_small = each.dtype == np.uint8 or not isinstance(each, gymnasium.spaces.Box)
+    for leaf in leaves(space):
+        is_small = leaf.dtype == np.uint8 or not isinstance(leaf, gymnasium.spaces.Box)
         seen = {
             "obs_shape": (),
             "obs_type": np.uint8 if is_small else np.float32,
             "obs_range": ANY_NUMBERS,
-            **seen_in(gymnasium, wrong, each),
+            **seen_in(gymnasium, wrong, leaf),
         }
         offset = end if seen["obs_type"] is np.uint8 else aligned(end)
         part = Part(start=start, offset=offset, **seen)

@@ -69,7 +69,7 @@ class MettaGridEpisodes:
         terminated, truncated = self._arrays.terminated, self._arrays.truncated
         self._is_over = bool((terminated | truncated).all())
         if self._is_over:
-            self._endings = [ENDED if each else TIME_LIMIT for each in terminated]
+            self._endings = [ENDED if has_ended else TIME_LIMIT for has_ended in terminated]
         return self._is_over
 
     def _look(self) -> None:

@@ -192,7 +192,7 @@ class Callbacks(Step):
         """Have these called too, after the others. Raises UsageError if one is not a callback."""
         check_callbacks(callbacks)
         for hook, methods in self._hooks.items():
-            methods += [getattr(each, hook) for each in callbacks if hasattr(each, hook)]
+            methods += [getattr(item, hook) for item in callbacks if hasattr(item, hook)]
 
     def __bool__(self) -> bool:
         return any(self._hooks.values())

@@ -123,7 +123,7 @@ class Telemetry(Step):
             self._zero_steps += env_steps - self._begun_steps
             self._window = SpeedWindow(clock_s, env_steps)
             self._planned_window = SpeedWindow(clock_s, self._planned_steps)
-        self._tell_bad_losses(row)
+        self._report_bad_losses(row)
         row |= self._progress()
 
     def tick(self) -> None:
@@ -141,8 +141,8 @@ class Telemetry(Step):
             self._said_at = self._now()
             self.stopwatch.say_progress(done, total, unit)
 
-    def _tell_bad_losses(self, values: Mapping[str, float]) -> None:
-        """Say once in a run that, when and where a loss first was not a number."""
+    def _report_bad_losses(self, values: Mapping[str, float]) -> None:
+        """Publish an error for the first loss of a run that is not finite."""
         if self._has_bad_losses:
             return
         for name, value in values.items():

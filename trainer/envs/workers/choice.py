@@ -62,7 +62,7 @@ def chosen(found: Sequence[Measured]) -> WorkerPlan:
 
 def in_words(found: Sequence[Measured]) -> str:
     """The measurements and the choice, in one line."""
-    took = ", ".join(f"{1000 * each.step_s:.3g} ms {_name(each.plan)}" for each in found)
+    took = ", ".join(f"{1000 * trial.step_s:.3g} ms {_name(trial.plan)}" for trial in found)
     return f"workers: {_name(chosen(found))} is chosen; a step of all environments takes {took}"
 
 

@@ -139,7 +139,7 @@ def _spec_and_maker(name: str, registered: bytes) -> tuple[Any, Callable[..., An
     gymnasium = import_gymnasium(name)
     module, _, own_id = name.rpartition(":")
     if module and not is_id(own_id) and not knows_id(own_id):
-        names = [each for each, made in vars(import_from_here(module)).items() if callable(made)]
+        names = [key for key, made in vars(import_from_here(module)).items() if callable(made)]
         raise ConfigError(
             f"env = 'gymnasium:{name}': the module {module} has no function or class {own_id}, and "
             f"registers no environment of that id{nearest(own_id, names)}"
