@@ -202,8 +202,8 @@ def test_names_that_are_nowhere_are_found():
 
 
 def test_no_exception_is_left_that_nothing_needs():
-    told = "\n".join(text for document in DOCUMENTS for text in quoted(document))
-    assert [name for name in FOREIGN if name not in told] == []
+    documented = "\n".join(text for document in DOCUMENTS for text in quoted(document))
+    assert [name for name in FOREIGN if name not in documented] == []
 
 
 # A docstring that begins with one of these needs its neighbour to be understood.
@@ -244,14 +244,14 @@ def test_every_folder_says_what_lives_there():
     assert silent == []
 
 
-def test_every_room_of_the_trainer_is_told_of():
-    told = (ROOT / "docs" / "trainer.md").read_text()
+def test_every_room_of_the_trainer_is_described():
+    documented = (ROOT / "docs" / "trainer.md").read_text()
     rooms = [path.parent.name + "/" for path in (ROOT / "trainer").glob("*/__init__.py")]
     files = [path.name for path in (ROOT / "trainer").glob("*.py") if path.name != "__init__.py"]
-    assert [room for room in (*rooms, *files) if f"`{room}`" not in told] == []
+    assert [room for room in (*rooms, *files) if f"`{room}`" not in documented] == []
 
 
-def test_every_room_of_the_monitor_is_told_of():
-    told = (ROOT / "docs" / "changing.md").read_text()
+def test_every_room_of_the_monitor_is_described():
+    documented = (ROOT / "docs" / "changing.md").read_text()
     rooms = [path.parent.name for path in (ROOT / "monitor").glob("*/__init__.py")]
-    assert [room for room in rooms if f"`monitor/{room}/`" not in told] == []
+    assert [room for room in rooms if f"`monitor/{room}/`" not in documented] == []

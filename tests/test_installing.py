@@ -19,17 +19,17 @@ Installing collected packages: pygments, click
 
 
 def test_each_package_has_a_line_and_only_warnings_worth_knowing_are_shown(tmp_path, capsys):
-    told = installing.Installing(tmp_path)
+    progress = installing.Installing(tmp_path)
     for line in LINES.splitlines():
-        told.read(line)
+        progress.read(line)
     info = tmp_path / "pygments-2.21.0.dist-info"
     info.mkdir()
-    told.tick()  # pip has unpacked it, and still compiles it
+    progress.tick()  # pip has unpacked it, and still compiles it
     before = capsys.readouterr().out
     assert "installing click" not in before
     (info / "INSTALLER").write_text("pip\n")
-    told.tick()
-    told.end(0)
+    progress.tick()
+    progress.end(0)
     out = before + capsys.readouterr().out
     said = [line.partition("s  ")[2] or line for line in out.splitlines()]
     assert said == [

@@ -76,14 +76,14 @@ def run_case(case: Case, folder: Path) -> Ended:
         path.write_text(tomli_w.dumps(source))
         source = str(path)
     overrides = list(case.overrides)
-    told = {each.partition("=")[0] for each in overrides}
+    keys = {each.partition("=")[0] for each in overrides}
     with contextlib.suppress(ConfigError):
-        if "total_env_steps" not in told:
+        if "total_env_steps" not in keys:
             overrides.append(f"total_env_steps={steps_that_learn(load_config(source, overrides))}")
     arguments = ["operant", "train", source, *(f"--set={each}" for each in overrides)]
     code, said = spoken(arguments)
     runs = list_runs()
-    problem = problem_of(code, said, runs, told)
+    problem = problem_of(code, said, runs, keys)
     kind = "fault" if problem else {0: "trained", 2: "refused"}.get(code, "failed")
     for run in runs:
         shutil.rmtree(run.folder, ignore_errors=True)
@@ -112,7 +112,7 @@ def spoken(arguments: list[str]) -> tuple[int, str]:
     return code, said.getvalue()
 
 
-def problem_of(code: int, said: str, runs: list[Run], told: set[str]) -> str:
+def problem_of(code: int, said: str, runs: list[Run], keys: set[str]) -> str:
     """The problem with the end of a configuration's run; empty if there is none."""
     if code not in (0, 1, 2) or "Traceback" in said:
         return f"exit code {code}: {said.strip()}"
@@ -124,7 +124,7 @@ def problem_of(code: int, said: str, runs: list[Run], told: set[str]) -> str:
     last = lines[-1]
     if len(last) > LONGEST_LINE:
         return f"a line of {len(last)} characters: {last}"
-    if code == 2 and not any(_names(last, key) for key in told):
+    if code == 2 and not any(_names(last, key) for key in keys):
         return f"refused without the key: {last}"
     return ""
 
@@ -223,8 +223,8 @@ def _be_child(drawn: Draw, numbers: list[int], place: Path, write: int) -> NoRet
     os.dup2(said, 1)
     os.dup2(said, 2)
 
-    def say(told: Ended) -> None:
-        os.write(write, json.dumps(told).encode() + b"\n")
+    def say(ended: Ended) -> None:
+        os.write(write, json.dumps(ended).encode() + b"\n")
 
     try:
         batch(drawn, numbers, place, say)
@@ -247,11 +247,11 @@ def _stop(child: int, place: Path) -> str:
     done, status = os.waitpid(child, os.WNOHANG)
     words = f"the process died, status {status}"
     if not done:
-        os.kill(child, signal.SIGABRT)  # of which the stack is told
+        os.kill(child, signal.SIGABRT)  # its handler writes the stack
         os.waitpid(child, 0)
         words = "hangs"
-    told = (place / "stack").read_text()[:2500], (place / "said").read_text()[-2000:]
-    return f"{words}: {' '.join(told)}"
+    texts = (place / "stack").read_text()[:2500], (place / "said").read_text()[-2000:]
+    return f"{words}: {' '.join(texts)}"
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -283,8 +283,8 @@ def main() -> int:
             counted[ended.kind] += 1
             slowest = max(slowest, (ended.seconds, ended.number))
             if ended.kind == "fault" or arguments.all or arguments.only:
-                told = f"{ended.number} {ended.kind} after {ended.seconds:.1f} s: {ended.text}"
-                print(f"{told}\n    {ended.case}", flush=True)
+                line = f"{ended.number} {ended.kind} after {ended.seconds:.1f} s: {ended.text}"
+                print(f"{line}\n    {ended.case}", flush=True)
     print(f"the slowest took {slowest[0]:.1f} s: {slowest[1]}")
     print(json.dumps(dict(counted)))
     return 1 if counted["fault"] else 0

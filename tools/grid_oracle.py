@@ -28,15 +28,15 @@ STEPS = np.array([(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)])
 class Pair:
     """Both worlds on one map."""
 
-    def __init__(self, told: Map, path: Any, ticks: int, **options: Any) -> None:
-        path.write_text("\n".join(told.rows) + "\n")
-        table = {"map": str(path), "num_agents": told.num_agents, "max_steps": ticks, **options}
+    def __init__(self, grid_map: Map, path: Any, ticks: int, **options: Any) -> None:
+        path.write_text("\n".join(grid_map.rows) + "\n")
+        table = {"map": str(path), "num_agents": grid_map.num_agents, "max_steps": ticks, **options}
         self.spec = make_spec(GridConfig(**table))
         self.world = self.spec.world
         self.ours = VectorEnv(self.spec, 1, seed=1)
-        self.out = Transitions.of(self.spec, told.num_agents)
+        self.out = Transitions.of(self.spec, grid_map.num_agents)
         self.ours.reset(self.out.obs)
-        agents, size = told.num_agents, self.spec.obs_size
+        agents, size = grid_map.num_agents, self.spec.obs_size
         self.batch: Any = make(
             describe(MettaGridConfig(**table)), 1, Counters(np.zeros(3), np.zeros(1, np.int64))
         )
@@ -92,9 +92,9 @@ def random_map(random: np.random.Generator, num_agents: int) -> Map:
         height, width = 15, 18
         counts = int(random.integers(0, 30)), 8, 8, 8, num_agents
         kinds = drawn(height, width, counts, random)
-        told = Map(tuple("".join(LETTER_OF[int(kind)] for kind in row) for row in kinds))
+        grid_map = Map(tuple("".join(LETTER_OF[int(kind)] for kind in row) for row in kinds))
         if is_apart(np.argwhere(kinds == SYMBOLS["@"])):
-            return told
+            return grid_map
 
 
 def is_apart(positions: Any) -> bool:

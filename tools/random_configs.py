@@ -119,8 +119,9 @@ class Case(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        told = " ".join(f"--set {json.dumps(each)}" for each in self.overrides)
-        return f"{self.source if isinstance(self.source, str) else json.dumps(self.source)} {told}"
+        options = " ".join(f"--set {json.dumps(each)}" for each in self.overrides)
+        source = self.source if isinstance(self.source, str) else json.dumps(self.source)
+        return f"{source} {options}"
 
 
 def keys_of(model: type[Section], prefix: str = "") -> Iterator[Key]:
@@ -235,28 +236,28 @@ def draw(number: int, seed: int, files: dict[str, str]) -> Case:
         source = values = {"env": env, "algorithm": choose.choice(("ppo", *_suiting(env, kind)))}
     algorithm, env = values["algorithm"], values["env"]
     keys = [key for key in keys_of(model_for(values)) if key.name not in ("env", "algorithm")]
-    told: dict[str, str] = {
+    settings: dict[str, str] = {
         name: json.dumps(value) for name, value in small_values(keys, algorithm).items()
     }
     if env == "tinyphysics":
-        del told["evaluation.max_episode_steps"]
-        told |= {"rollout_steps": str(EPISODE_STEPS), "policy.distribution": "beta", **files}
+        del settings["evaluation.max_episode_steps"]
+        settings |= {"rollout_steps": str(EPISODE_STEPS), "policy.distribution": "beta", **files}
     if env == "marine_nav" and isinstance(source, dict) and choose.random() < 0.5:
-        told["marine_nav.actions"] = "discrete"
+        settings["marine_nav.actions"] = "discrete"
     if algorithm == "ppo" and env != "tinyphysics" and choose.random() < 0.25:
-        told["policy.memory.kind"] = choose.choice(("lstm", "gru"))
+        settings["policy.memory.kind"] = choose.choice(("lstm", "gru"))
     elif not values.get("policy", {}).get("memory"):
-        told.pop("policy.memory.size", None)
-        told.pop("policy.memory.horizon", None)
+        settings.pop("policy.memory.size", None)
+        settings.pop("policy.memory.horizon", None)
     for key in choose.sample(keys, choose.choice((1, 2, 4, 8, 16))):
-        before = dict(told)
-        told[key.name] = (wrong if kind == "mixed" else legal)(key, choose)
-        if kind != "mixed" and choose.random() < 0.98 and not _is_taken(source, told):
-            told = before
+        before = dict(settings)
+        settings[key.name] = (wrong if kind == "mixed" else legal)(key, choose)
+        if kind != "mixed" and choose.random() < 0.98 and not _is_taken(source, settings):
+            settings = before
     if kind == "one wrong":
         key = choose.choice(keys)
-        told[key.name] = wrong(key, choose)
-    overrides = [f"{name}={value}" for name, value in told.items()]
+        settings[key.name] = wrong(key, choose)
+    overrides = [f"{name}={value}" for name, value in settings.items()]
     if kind == "unknown":
         overrides.append(unknown(choose.choice(keys), choose))
     return Case(number, source, tuple(overrides), kind)
@@ -271,9 +272,9 @@ def _suiting(env: str, kind: str) -> list[str]:
     ]  # fmt: skip
 
 
-def _is_taken(source: str | dict[str, Any], told: dict[str, str]) -> bool:
+def _is_taken(source: str | dict[str, Any], settings: dict[str, str]) -> bool:
     """Whether these keys go together, as `load_runnable` sees it."""
-    overrides = [f"{name}={value}" for name, value in told.items()]
+    overrides = [f"{name}={value}" for name, value in settings.items()]
     if not isinstance(source, str):
         overrides += [f"{name}={value}" for name, value in source.items()]
         source = None

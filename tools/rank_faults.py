@@ -92,8 +92,8 @@ def faults(machines: Machines, kinds: list[str], seed: int, folder: Path) -> Ite
         arguments = ["--resume", RUN]
 
 
-def broken(told: str) -> None:
-    raise AssertionError(f"a checkpoint is broken: {told}")
+def broken(problem: str) -> None:
+    raise AssertionError(f"a checkpoint is broken: {problem}")
 
 
 def fault(

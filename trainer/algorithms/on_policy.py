@@ -54,7 +54,7 @@ class OnPolicy(Algorithm):
         """`function` by torch.compile if the run asks for that. Raises ConfigError without it."""
         if not self.settings.compile:
             return function
-        from ..jit.torch_compiling import Compiled  # seldom wanted
+        from ..jit.torch_compiling import Compiled  # only needed here
 
         compiled: F = Compiled(function, self.device)  # type: ignore[assignment]
         return compiled

@@ -190,7 +190,7 @@ def test_after_one_number_that_is_not_finite_the_run_learns_on(trained, field, v
     assert [name for name, x in flat(state).items() if not x.float().isfinite().all()] == []
     assert all(x.isfinite().all() for x in experiment.algorithm.weights)
     if np.isnan(value):  # infinite rewards are clipped where they are normalised
-        experiment.evaluate(3)  # on a GPU, what people are told is looked up then
+        experiment.evaluate(3)  # on a GPU, notices are collected then
         (notice,) = [x for x in experiment.take_notices() if "finite" in x]
         what = {"obs": "observation", "actions": "action"}[field]
         assert f"the {what} nan (in step 3 of row 2" in notice or "which comes" not in notice

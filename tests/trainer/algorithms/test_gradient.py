@@ -101,10 +101,10 @@ def test_what_is_collected_in_pieces_is_what_is_collected_step_by_step(kind):
         found, expected = pieces.collect(), plain.collect()
         for name in ("obs", "actions", "rewards", "terminated", "truncated"):
             assert torch.equal(getattr(found, name), getattr(expected, name)), name
-        told = (
+        names = (
             ("log_probs", "values", "next_values", "states") if kind == "lstm" else ("log_probs",)
         )
-        for name in told:
+        for name in names:
             ours, theirs = getattr(found, name), getattr(expected, name)
             torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
     assert pieces.take_episode_totals().tolist() == plain.take_episode_totals().tolist()

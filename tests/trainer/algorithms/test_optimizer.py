@@ -1,4 +1,4 @@
-"""Adam on one flat tensor is PyTorch's, and can be told to stand still without the host."""
+"""Adam on one flat tensor equals PyTorch's, and a tensor on the device can switch a step off."""
 
 from __future__ import annotations
 

@@ -67,14 +67,14 @@ def test_networks_for_images_are_the_same_with_any_number_of_threads(algorithm, 
 @pytest.mark.slow
 def test_their_number_is_chosen_by_iterations_that_learn():
     experiment = make_experiment(config_of("dqn", 0, rollout_steps=2))
-    told = []
+    chosen = []
     for number in range(60):
         iterate(experiment)
-        told += [number for notice in experiment.take_notices() if notice.startswith("threads: ")]
+        chosen += [number for notice in experiment.take_notices() if notice.startswith("threads: ")]
     experiment.close()
-    # 31 that fill the replay tell nothing; 16 are timed, and three trials made with each number.
+    # 31 that fill the replay give no notice; 16 are timed, and three trials made with each number.
     cores = len(numbers_to_try())
-    assert told[0] == 31 + 16 + 3 * cores - 1
+    assert chosen[0] == 31 + 16 + 3 * cores - 1
 
 
 def test_sums_that_depend_on_the_number_of_threads_have_one():

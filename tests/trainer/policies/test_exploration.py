@@ -39,7 +39,7 @@ def test_state_dependent_noise_is_the_same_until_it_is_drawn_anew():
         mean, log_std = actor.network(obs[:1]).squeeze(0).tolist()
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
-    # Over many environments u has the deviation that its probability is told by.
+    # Over many environments u has the deviation that its probability is computed with.
     drawn = first.double().atanh()
     assert float(drawn.std()) == pytest.approx(torch.tensor(log_std).exp().item(), rel=0.05)
     assert float(drawn.mean()) == pytest.approx(mean, abs=0.05)

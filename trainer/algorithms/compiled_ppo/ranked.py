@@ -165,7 +165,7 @@ def own_samples_template(orders, places, own, counts):
             count = 0
             for i in range(size):
                 place = places[orders[epoch, minibatch, i]]
-                # Without a branch, of which every other one would be foreseen wrongly.
+                # Without a branch, which processors would often predict wrongly.
                 own[epoch, minibatch, count] = place
                 count += place >= 0
             counts[epoch, minibatch] = count

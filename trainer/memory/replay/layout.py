@@ -15,9 +15,10 @@ Shapes = dict[str, tuple[tuple[int, ...], torch.dtype]]
 
 PART = 32  # leaves, parts and blocks that one sum is made of
 BLOCK = PART * PART  # leaves of a block
-FEWEST_FINALS = 8  # of an environment whose time limit is not known
-ROWS_PER_FINAL = 16  # likewise
-FRAMES_PER_FINAL = 24  # likewise, of stacks of frames
+# Final observations of an environment whose time limit is not known.
+FEWEST_FINALS = 8
+ROWS_PER_FINAL = 16
+FRAMES_PER_FINAL = 24  # of stacks of frames
 
 
 @dataclass(frozen=True)

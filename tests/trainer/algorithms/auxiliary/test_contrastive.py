@@ -99,7 +99,7 @@ def test_the_loss_is_that_of_a_plain_loop():
 def test_no_gradient_comes_from_steps_without_a_positive_nor_is_it_ever_nan():
     embeddings = unit_vectors(3, 2, 4).requires_grad_()
     info_nce(embeddings, torch.tensor([[0, 0], [0, 1], [0, 0]]), 0.1).sum().backward()
-    assert not embeddings.grad.any()  # one alone has nothing to be told from
+    assert not embeddings.grad.any()  # a single row has no negatives
 
 
 def in_rows(experiment):
