@@ -106,6 +106,18 @@ def test_a_zoomed_part_that_follows_a_live_run_stays_fine(make_session):
         assert fine.mean[-1] == last
 
 
+def test_a_zoomed_part_has_the_newest_rows_before_they_are_on_disk(make_session):
+    session = make_session()
+    publish(session, 1, 10_000)
+    take_leftover_rows(session.run)
+    publish(session, 10_001, 10_100)
+    poller = RunPoller(session.run)
+    window = XWindow(width=20_000.0)
+    drawn(poller.poll(), "loss", window=window)
+    fine, _ = drawn(poller.poll(), "loss", window=window)
+    assert fine.x[-2000:].tolist() == list(range(81_010, 101_001, 10))
+
+
 def test_rows_of_a_process_that_does_them_again_are_drawn_once(make_session):
     session = make_session()
     publish(session, 1, 3000)
