@@ -34,11 +34,11 @@ class RemoteRun:
             if listed:
                 shutil.copytree(listed.folder, self.run.folder, dirs_exist_ok=True)
 
-    def connect(self, *, may_ask: bool = True) -> RunStatus:
+    def connect(self) -> RunStatus:
         """Reach the host and return the run's status. Raises UsageError when host or run are wrong,
         OperantError when the connection fails otherwise.
         """
-        report = self._stream.connect(_is_report, may_ask=may_ask)
+        report = self._stream.connect(_is_report, may_ask=True)
         self.name = self.name._replace(run=report.run)
         self._poll(report.run)
         return read_status(self.run)

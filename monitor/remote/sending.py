@@ -70,7 +70,8 @@ class _RunSender:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        small = (run.manifest_path, run.notes_path, *_beside(run))
+        beside = (run.folder / name for name in (DIFF_FILE, PACKAGES_FILE))
+        small = (run.manifest_path, run.notes_path, *beside)
         self._small = [SmallFile(path) for path in small]
         self._growing = [GrowingFile(run.events_path), GrowingFile(run.console_path())]
         self._page, self._place = PageFile(), _Place(run)
@@ -128,10 +129,6 @@ class _RunSender:
             return None
         sample = self._sampler.sample(reader.header.pid)
         return asdict(sample) if sample else None
-
-
-def _beside(run: Run) -> list[Any]:
-    return [run.folder / name for name in (DIFF_FILE, PACKAGES_FILE)]
 
 
 class _Place:

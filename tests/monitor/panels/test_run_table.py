@@ -108,6 +108,16 @@ def test_tags_and_the_note_stand_after_the_name_if_there_is_room():
     assert "#tag" not in drawn(33, [row])[1]
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_row_keeps_its_columns_whatever_is_written_about_it(width):
+    row = make_row("cart_pole-ppo-k3f9", "running")
+    notes = RunNotes("", "long " * 50, ("tag", "t" * 50))
+    _, plain, noted = drawn(width, [row, replace(row, notes=notes)])
+    assert len(plain) == len(noted)
+    assert plain.split()[-3:] == noted.split()[-3:]
+    assert ("#tag" in noted) == (width > 60)
+
+
 def test_a_run_without_numbers_says_why():
     row = make_row("a", "running", age_s=None, message="not an operant page")
     assert "not an operant page" in drawn(77, [row])[1]
