@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import gymnasium
@@ -92,7 +93,7 @@ class Slow(gymnasium.Env):
 
     observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     action_space = gymnasium.spaces.Discrete(2)
-    num_steps = 0
+    num_steps = exits_at = 0
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -100,21 +101,26 @@ class Slow(gymnasium.Env):
 
     def step(self, action):
         Slow.num_steps += 1
+        if Slow.num_steps == Slow.exits_at:
+            raise SystemExit(3)
         return np.zeros(2, np.float32), 1.0, False, False, {}
 
 
+@pytest.mark.parametrize("exits", [False, True], ids=["stopped", "exits"])
 def test_collecting_from_a_library_stops_between_two_steps(
-    small_config, page, tmp_path, monkeypatch
+    small_config, page, tmp_path, monkeypatch, exits
 ):
     writer, _ = page
     monkeypatch.setattr("gymnasium.envs.registration.registry", {})
     gymnasium.register("operant/Slow-v0", Slow, disable_env_checker=True)
-    Slow.num_steps = 0
+    Slow.num_steps, Slow.exits_at = 0, 70 if exits else 0
     config = small_config(
         "env=gymnasium:operant/Slow-v0", "num_envs=1", "rollout_steps=64", "total_env_steps=640",
         "ppo.num_minibatches=1", "evaluation.num_episodes=0",
     )  # fmt: skip
-    assert not train(config, writer, tmp_path, requests=StopWhen(lambda: Slow.num_steps >= 70))
+    stop = StopWhen(lambda: not exits and Slow.num_steps >= 70)
+    with pytest.raises(SystemExit) if exits else nullcontext():
+        assert not train(config, writer, tmp_path, requests=stop)
     assert Slow.num_steps == 70
     checkpoint = latest_checkpoint(tmp_path)
     assert checkpoint.iteration == 1
