@@ -29,6 +29,7 @@ from pathlib import Path
 from operant.shared import Metric, MetricsReader, MetricsWriter, PageError
 from operant.shared.page.layout import (
     HEADER_CRC_OFFSET,
+    MAX_ROWS_BYTES,
     RECORD_CRC_OFFSET,
     RECORD_CRC_START,
     ROWS_HEAD_BYTES,
@@ -130,13 +131,14 @@ def cut_short(page: bytearray, random: random.Random) -> None:
 
 
 def claim_more(page: bytearray, random: random.Random) -> None:
-    """One section moves to the end and grows to what a page may be at most; newer numbers in the
-    snapshot have a reader believe that its rows are there. `read_all_of` makes the file as large.
+    """One section moves to the end and grows to what a page or a ring may be at most; newer numbers
+    in the snapshot have a reader believe that its rows are there. `read_all_of` makes the file as
+    large.
     """
     sections = sections_of(page)
     i = random.randrange(len(sections))
     tag, _, _, record_bytes, _ = sections[i]
-    size = HOLE_BYTES - len(page)
+    size = random.choice([HOLE_BYTES - len(page), MAX_ROWS_BYTES])
     record_bytes = random.choice([record_bytes, record_bytes, 64, size // 2 & -8, size & -8])
     room = size // record_bytes
     entry = (tag, len(page), size, record_bytes, random.choice([room, 1, 2, room // 2]))
@@ -166,31 +168,31 @@ MUTATIONS: tuple[Mutate, ...] = (
 
 
 def make_full_page(path: Path, num_metrics: int) -> None:
-    """A page at `path` whose ring is full of rows of all metrics."""
+    """A page at `path` whose ring is full of the rows that take most memory: of one metric each."""
     metrics = [Metric(f"m/{i}") for i in range(num_metrics)]
     writer = MetricsWriter.create(
         path, "run", metrics, publish_interval_s=1, max_metrics=num_metrics
     )
-    values = {metric.name: 1.0 for metric in metrics}
-    for number in range(writer.header.layout["ROWS"].size_bytes // (8 * num_metrics)):
-        writer.publish(values, number, number)
+    for number in range(writer.header.layout["ROWS"].size_bytes // 80):
+        writer.publish({metrics[number % num_metrics].name: 1.0}, number, number)
     writer.leave()
 
 
 def read_all(path: Path) -> None:
     """Everything a reader can be asked, twice: the second time it has what it read before."""
     reader = MetricsReader.attach(path)
+    curves, position = Curves(None, reader), 0
     try:
         for _ in range(2):
             snapshot = reader.read()
             schema = reader.schema()
-            history = Curves(None, reader).history()
+            history = curves.history()
             for metric in schema[:3]:
                 history.series(metric.name)
             reader.events()
             reader.outcome()
             reader.num_rejected_metrics()
-            reader.rows()
+            position = reader.rows(position).position
             if snapshot:
                 reader.age_s(snapshot)
                 reader.gaps_s(snapshot, 16)

@@ -27,6 +27,7 @@ from .layout import (
 
 _ATTEMPTS = 100
 _FIRST = struct.Struct("<qq")  # elapsed nanoseconds, env steps
+_SIZE = struct.Struct("<Q")
 _HEAD = struct.Struct("<QIIQ")  # bytes of the record, CRC-32, metrics in use, publish
 
 
@@ -172,7 +173,7 @@ class RowRingReader:
 def is_whole(record: bytes) -> bool:
     """Whether the CRC-32 of a record holds; it covers all that follows it."""
     _, crc, _, publish = _HEAD.unpack_from(record)
-    return bool(publish > 0 and zlib.crc32(memoryview(record)[RECORD_CRC_START:]) == crc)
+    return bool(publish > 0 and zlib.crc32(record[RECORD_CRC_START:]) == crc)
 
 
 def publish_of(record: bytes) -> int:
@@ -183,13 +184,16 @@ def _records(data: bytes, place: int, ring_bytes: int) -> Iterator[tuple[int, in
     """Offset in `data`, size, and whether it only fills, of each record, as far as they make sense.
     `data` begins at `place` in the ring.
     """
-    offset = 0
-    while offset + 8 <= len(data):
-        word = int.from_bytes(data[offset : offset + 8], "little")
-        size_bytes, is_filler = word & ~FILLER, bool(word & FILLER)
-        left = ring_bytes - (place + offset) % ring_bytes
-        smallest = 8 if is_filler else VALUES_OFFSET + 8
-        if not smallest <= size_bytes <= min(left, len(data) - offset) or size_bytes % 8:
+    offset, all_bytes, size_at = 0, len(data), _SIZE.unpack_from
+    until = min(ring_bytes - place, all_bytes)  # a record lies on one side of the ring's end
+    while offset + 8 <= all_bytes:
+        (size_bytes,) = size_at(data, offset)
+        is_filler, smallest = size_bytes >= FILLER, VALUES_OFFSET + 8
+        if is_filler:
+            size_bytes, smallest = size_bytes - FILLER, 8
+        if offset >= until:
+            until = all_bytes
+        if not smallest <= size_bytes <= until - offset or size_bytes & 7:
             return
         yield offset, size_bytes, is_filler
         offset += size_bytes

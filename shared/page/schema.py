@@ -67,8 +67,8 @@ def decode_metrics(data: bytes, record_bytes: int) -> list[Metric]:
     """The metrics whose records follow each other in `data`. Raises PageError when one of them is
     damaged, or not there yet.
     """
-    records = (data[start:][:record_bytes] for start in range(0, len(data), record_bytes))
-    decoded = [_decode(record) for record in records]
+    starts = range(0, len(data), record_bytes)
+    decoded = [_decode(data[start : start + record_bytes]) for start in starts]
     names = [metric.name for metric, _ in decoded]
     return [
         replace(metric, step_metric=names[step - 1]) if 0 < step <= len(names) else metric

@@ -4,8 +4,10 @@ written them there, in the ring of its page.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,20 @@ from ..page.schema import Metric
 from ..runs.run_folder import Run
 from ..runs.status import open_page
 from .history import History
-from .levels import FOLD, Piece, folded, heads_of, pieces, spread_out
-from .row_batch import NO_ROWS, SPAN, Floats, Integers, RowBatch, batch_of, joined
+from .levels import FOLD, Piece, folded_cells, heads_of, pieces, spread_out
+from .row_batch import (
+    NEVER_WRITTEN,
+    NO_CELLS,
+    NO_ROWS,
+    PUBLISH,
+    SPAN,
+    Cells,
+    Floats,
+    Integers,
+    RowBatch,
+    batch_of,
+    cells_of,
+)
 
 # Heads [6, R] and values [3, M, R] of rows of a level, or [1, M, R] of level 0.
 _Block = tuple[Integers, Floats]
@@ -32,6 +46,7 @@ MAX_ROWS = 4096  # of a history, about
 MAX_VALUES, FEWEST_ROWS = 1 << 20, 64  # of one, where there are hundreds or thousands of metrics
 NUM_SINGLE = 1024  # of the newest rows of a whole run
 BATCH_ROWS = 1024
+BATCH_BYTES = 1 << 18
 _ATTEMPTS = 10
 
 
@@ -215,10 +230,7 @@ class Curves:
             with self._file.one_moment():
                 blocks = [self._block(self._file, piece, known) for piece in parts]
         if self._newest and has_newest:
-            blocks += [
-                self._block_of([rows], level, self._page_places)
-                for level, rows in self._newest.levels()
-            ]
+            blocks += [self._newest_block(cells) for cells in reversed(self._newest.levels)]
         first_row = self._num_rows + 1
         if parts:
             first_row = (parts[0].first - 1) * FOLD ** parts[0].level + 1
@@ -240,14 +252,19 @@ class Curves:
         )
         if last > before.last:
             batches = file.rows(level, before.last + 1, last)
-            new_heads, new_values = self._block_of(batches, level, self._file_places)
+            new_heads = heads_of(batches)
+            new_values = spread_out(batches, level, self._file_places, len(self.metrics))
             heads = np.concatenate([heads, new_heads], axis=1)
             values = np.concatenate([values, new_values], axis=2) if values.size else new_values
         read[level] = piece, (heads, values)
         return heads, values
 
-    def _block_of(self, batches: Sequence[RowBatch], level: int, places: Integers) -> _Block:
-        return heads_of(batches), spread_out(batches, level, places, len(self.metrics))
+    def _newest_block(self, cells: Cells) -> _Block:
+        is_known = cells.places < len(self._page_places)
+        places = self._page_places[cells.places[is_known]]
+        values = np.full((len(cells.values), len(self.metrics), len(cells)), NEVER_WRITTEN)
+        values[:, places, cells.rows[is_known]] = cells.values[:, is_known]
+        return cells.heads, values
 
     def _forget_blocks(self) -> None:
         self._blocks, self._closer_blocks = {}, {}
@@ -263,8 +280,8 @@ def _bounded(max_rows: int, num_values: int) -> int:
     return min(max_rows, max(FEWEST_ROWS, MAX_VALUES // max(1, num_values)))
 
 
-def _after(records: Sequence[bytes], publish: int) -> list[bytes]:
-    return [record for record in records if publish_of(record) > publish]
+def _after(records: list[bytes], publish: int) -> list[bytes]:
+    return records[bisect_right(records, publish, key=publish_of) :]
 
 
 def _batches(records: Sequence[bytes], num_metrics: int) -> Iterator[RowBatch]:
@@ -290,45 +307,44 @@ class _NewestRows:
 
     def _begin(self) -> None:
         self._position = 0
-        self._levels = [NO_ROWS]
+        self.levels = [NO_CELLS]  # level 0 first
         self.last_publish = 0
 
     def follow(self, last_in_file: int) -> None:
         """Take what came since the last time, and drop what the file has by now."""
         if self.first_publish <= last_in_file:
-            if len(self._levels) > 1:
+            if len(self.levels) > 1:
                 self._begin()
-            rows = self._levels[0]
-            self._levels[0] = rows.part(rows.publish > last_in_file)
+            rows = self.levels[0]
+            kept_from = int(np.searchsorted(rows.heads[PUBLISH], last_in_file, side="right"))
+            self.levels[0] = rows.part(kept_from, len(rows))
         ring = self._page.rows(self._position)
         self._position = ring.position
         # Each of a few levels may have twice as many rows, and three values of each metric.
         num_metrics = len(self._page.schema())
         most = _bounded(self._most, 8 * num_metrics)
         records = _after(ring.records, max(last_in_file, self.last_publish))
-        for batch in _batches(records, num_metrics):
-            self._levels[0] = joined([self._levels[0], batch])
-            self.last_publish = int(batch.publish[-1])
+        ends = np.cumsum(np.fromiter(map(len, records), np.int64))
+        edges = np.searchsorted(ends, np.arange(0, sum(ends[-1:]), BATCH_BYTES)).tolist()
+        for begin, end in pairwise(sorted({*edges, len(records)})):
+            self.levels[0] = self.levels[0].followed_by(cells_of(records[begin:end]))
+            self.last_publish = publish_of(records[end - 1])
             self._fold(most)
 
     def _fold(self, most: int) -> None:
         """Leave `most` rows of each level that has twice as many, and fold those before them."""
-        for level, rows in enumerate(self._levels):
+        for level, rows in enumerate(self.levels):
             if len(rows) < 2 * most:
                 return
             full = (len(rows) - most) // FOLD * FOLD
-            if level + 1 == len(self._levels):
-                self._levels.append(NO_ROWS)
-            newer = folded(rows.part(slice(full)), level)
-            self._levels[level] = rows.part(slice(full, None))
-            self._levels[level + 1] = joined([self._levels[level + 1], newer])
+            newer = folded_cells(rows.part(0, full))
+            self.levels[level] = rows.part(full, len(rows))
+            if level + 1 < len(self.levels):
+                newer = self.levels[level + 1].followed_by(newer)
+            self.levels[level + 1 : level + 2] = [newer]
 
     @property
     def first_publish(self) -> int:
         """The publish of the oldest row, 0 where there are none."""
-        oldest = next((rows for rows in reversed(self._levels) if len(rows)), NO_ROWS)
-        return int(oldest.publish[0] - oldest.heads[SPAN][0] + 1) if len(oldest) else 0
-
-    def levels(self) -> list[tuple[int, RowBatch]]:
-        """Oldest first."""
-        return list(enumerate(self._levels))[::-1]
+        oldest = next((rows for rows in reversed(self.levels) if len(rows)), NO_CELLS)
+        return int(oldest.heads[PUBLISH, 0]) - int(oldest.heads[SPAN, 0]) + 1 if len(oldest) else 0

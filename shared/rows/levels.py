@@ -12,7 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .row_batch import HEADS, NEVER_WRITTEN, SPAN, Floats, Integers, RowBatch, is_written, joined
+from ..page.layout import MAX_METRICS
+from .row_batch import (
+    HEADS,
+    NEVER_WRITTEN,
+    SPAN,
+    Cells,
+    Floats,
+    Integers,
+    RowBatch,
+    is_written,
+    joined,
+)
 
 FOLD = 8
 NUM_LEVELS = 7  # 4096 rows of the last are 1,073,741,824 publishes
@@ -60,20 +71,41 @@ def folded(batch: RowBatch, level: int) -> RowBatch:
     was never written stays so. The head is that of the newest row.
     """
     places, *values = sides(batch, level)
-    lows, means, highs = (side.reshape(len(places), -1, FOLD) for side in values)
+    folds = _folded_values(*(side.reshape(len(places), -1, FOLD) for side in values))
+    all_places = (3 * places[:, None] + np.arange(3)).reshape(-1)
+    values_of_all = folds.swapaxes(0, 1).reshape(len(all_places), -1)
+    return RowBatch(_folded_heads(batch.heads), all_places, values_of_all)
+
+
+def folded_cells(cells: Cells) -> Cells:
+    """The same of rows as cells, with three values each, or one at level 0."""
+    keys = cells.rows // FOLD * MAX_METRICS + cells.places
+    order = np.argsort(keys, kind="stable")  # fast, as each row is in order
+    is_first = np.diff(keys[order], prepend=-1) > 0
+    found = keys[order][is_first]
+    eight = np.full((len(cells.values), len(found), FOLD), NEVER_WRITTEN)
+    eight[:, np.cumsum(is_first) - 1, cells.rows[order] % FOLD] = cells.values[:, order]
+    folds = _folded_values(*np.broadcast_to(eight, (3, *eight.shape[1:])))
+    return Cells(_folded_heads(cells.heads), found // MAX_METRICS, found % MAX_METRICS, folds)
+
+
+def _folded_values(lows: Floats, means: Floats, highs: Floats) -> Floats:
+    """The lowest, mean and highest [3, ...] of eight rows, all [..., 8]."""
     with np.errstate(all="ignore"):
         is_finite = np.isfinite(means)
-        count = is_finite.sum(axis=2)
-        low = np.where(is_finite, lows, np.inf).min(axis=2)
-        high = np.where(is_finite, highs, -np.inf).max(axis=2)
+        count = is_finite.sum(axis=-1)
+        low = np.where(is_finite, lows, np.inf).min(axis=-1)
+        high = np.where(is_finite, highs, -np.inf).max(axis=-1)
         # Rounded sums may lie outside, and large ones overflow.
-        mean = np.clip(np.where(is_finite, means, 0.0).sum(axis=2) / count, low, high)
-    nothing = np.where(is_written(means).any(axis=2), np.nan, NEVER_WRITTEN)
-    folds = [np.where(count > 0, side, nothing) for side in (low, mean, high)]
-    heads = batch.heads[:, FOLD - 1 :: FOLD].copy()
-    heads[SPAN] = batch.heads[SPAN].reshape(-1, FOLD).sum(axis=1)
-    all_places = (3 * places[:, None] + np.arange(3)).reshape(-1)
-    return RowBatch(heads, all_places, np.stack(folds, axis=1).reshape(len(all_places), -1))
+        mean = np.clip(np.where(is_finite, means, 0.0).sum(axis=-1) / count, low, high)
+    nothing = np.where(is_written(means).any(axis=-1), np.nan, NEVER_WRITTEN)
+    return np.stack([np.where(count > 0, side, nothing) for side in (low, mean, high)])
+
+
+def _folded_heads(heads: Integers) -> Integers:
+    newest = heads[:, FOLD - 1 :: FOLD].copy()
+    newest[SPAN] = heads[SPAN].reshape(-1, FOLD).sum(axis=1)
+    return newest
 
 
 def folded_up(
