@@ -184,13 +184,14 @@ def command(
 
 def by_ranks(place: Place | None, split: str, launch: Launch | None) -> Train:
     """Trains as rank 0: at the `place` where it was started, or with the ranks of `launch`."""
-    from ..trainer.running.process import FirstRank, run_training
+    from ..trainer.running.process import FirstRank
+    from .helpers.launching import train_here
     from .ranks.launched import train_with_ranks
 
     if launch:
         return partial(train_with_ranks, launch)
     assert place
-    return partial(run_training, ranks=FirstRank(place, split))
+    return partial(train_here, ranks=FirstRank(place, split))
 
 
 def own_place(split: str, launch: Launch | None, is_foreground: bool) -> Place | None:

@@ -32,7 +32,7 @@ from ...trainer.config.from_values import parse_override
 from ...trainer.config.stored_code import code_owner
 from ...trainer.config.train_config import TrainConfig
 from ...trainer.envs.names import GYMNASIUM_PREFIX
-from ...trainer.running.process import Prepared, Progress, run_training
+from ...trainer.running.process import FirstRank, Prepared, Progress, run_training
 from ...trainer.running.signals import Requests, stop_requests
 from .machine import check_machine
 from .output import print_ending, print_line, warn
@@ -41,7 +41,8 @@ from .progress import PlainProgress, progress_report
 if TYPE_CHECKING:
     from ..ranks.launch import Launch
 
-Train = Callable[[Prepared, Requests, Progress], int]
+Reporting = contextlib.AbstractContextManager[Progress]
+Train = Callable[[Prepared, Requests, Reporting], int]
 
 LOOK_AGAIN_S = 0.02
 CONSOLE_LINES = 20
@@ -185,16 +186,23 @@ def _resumed_run(
     return Prepared(run, lock, config, checkpoint.publish)
 
 
+def train_here(
+    prepared: Prepared, requests: Requests, reporting: Reporting, ranks: FirstRank | None = None
+) -> int:
+    """Train in this process while `reporting` shows progress; returns the exit code."""
+    with reporting as progress:
+        return run_training(prepared, requests, progress, ranks=ranks)
+
+
 def foreground_training(
-    prepare: Callable[[int], Prepared], as_json: bool, train: Train = run_training
+    prepare: Callable[[int], Prepared], as_json: bool, train: Train = train_here
 ) -> int:
     """Train in this process, by `train`; returns its exit code."""
     with stop_requests() as requests:
         prepared = prepare(TRAINER)
         run = prepared.run
         try:
-            with progress_report(run.id, to_stderr=as_json) as progress:
-                exit_code = train(prepared, requests, progress)
+            exit_code = train(prepared, requests, progress_report(run.id, to_stderr=as_json))
         except SystemExit:  # of an environment, say: it would end without a word
             print_ending(run, as_json)
             raise

@@ -11,6 +11,7 @@ import atexit
 import os
 import pickle
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 from ...shared.console.capture import start_console
@@ -51,7 +52,8 @@ def main(
         from ..ranks.launch import Launch
         from ..ranks.launched import train_with_ranks
 
-        exit_code = train_with_ranks(Launch.of_argument(launch), prepared, requests, progress)
+        reporting = nullcontext(progress)
+        exit_code = train_with_ranks(Launch.of_argument(launch), prepared, requests, reporting)
     return ended_at_once(exit_code)
 
 

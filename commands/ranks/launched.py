@@ -18,8 +18,9 @@ from ...shared.processes.python_program import python_program
 from ...shared.processes.ssh import SHELL_NOT_FOUND, SSH_NOT_REACHED
 from ...shared.runs.run_folder import Run
 from ...shared.text.harmless import harmless, one_line
-from ...trainer.running.process import FirstRank, Prepared, Progress, run_training
+from ...trainer.running.process import FirstRank, Prepared
 from ...trainer.running.signals import STOP_SIGNALS, Requests
+from ..helpers.launching import Reporting, train_here
 from .launch import Launch, Member
 from .rank_process import kill_with_children, rank_command, task
 
@@ -179,15 +180,15 @@ class Launched:
 
 
 def train_with_ranks(
-    launch: Launch, prepared: Prepared, requests: Requests, progress: Progress
+    launch: Launch, prepared: Prepared, requests: Requests, reporting: Reporting
 ) -> int:
     """Train as rank 0 with the ranks of `launch`, all of which end before this returns. Returns the
-    exit code.
+    exit code. The consoles of failed ranks are printed when `reporting` has ended.
     """
     others = Launched(launch, prepared.run)
     try:
         first = FirstRank(others.place, launch.split, others.check)
-        exit_code = run_training(prepared, requests, progress, ranks=first)
+        exit_code = train_here(prepared, requests, reporting, first)
         others.wait(exit_code)
     finally:
         others.close()

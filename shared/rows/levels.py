@@ -71,9 +71,10 @@ def folded(batch: RowBatch, level: int) -> RowBatch:
     was never written stays so. The head is that of the newest row.
     """
     places, *values = sides(batch, level)
-    folds = _folded_values(*(side.reshape(len(places), -1, FOLD) for side in values))
+    num_folds = len(batch) // FOLD
+    folds = _folded_values(*(side.reshape(len(places), num_folds, FOLD) for side in values))
     all_places = (3 * places[:, None] + np.arange(3)).reshape(-1)
-    values_of_all = folds.swapaxes(0, 1).reshape(len(all_places), -1)
+    values_of_all = folds.swapaxes(0, 1).reshape(len(all_places), num_folds)
     return RowBatch(_folded_heads(batch.heads), all_places, values_of_all)
 
 

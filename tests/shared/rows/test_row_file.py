@@ -71,6 +71,17 @@ def copied_with_journal(path: Path, victim: Path) -> None:
     Path(f"{path}-journal").write_bytes(journal_of_several_databases(path, victim))
 
 
+def test_rows_that_wrote_nothing_are_rows(path):
+    file = RowFile(path)
+    whole = rows(1, 80)
+    empty = RowBatch(whole.heads[:, :70], np.zeros(0, np.int64), np.zeros((0, 70)))
+    file.append([empty, whole.part(slice(70, 80))], [A])
+    file.close()
+    batch = held(path)
+    assert batch.publish.tolist() == list(range(1, 81))
+    assert batch.values[0, 70:].tolist() == list(range(71, 81))
+
+
 def test_a_journal_that_has_sqlite_delete_another_file_is_refused(path, tmp_path):
     victim = tmp_path / "thesis.txt"
     victim.write_text("all of it")

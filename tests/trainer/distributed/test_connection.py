@@ -16,16 +16,16 @@ from operant.trainer.running.joining import joined
 from operant.trainer.distributed.place import place_of
 
 place = place_of(os.environ)
-with joined(place, make_config({})) as met:
+with joined(place, make_config({})) as (_, ranks):
     found = []
     for size in (0, 1, 10_000, 300_000, 1_500_000):
         for dtype in (torch.float32, torch.float64, torch.int64):
             generator = torch.Generator().manual_seed(place.rank)
             own = torch.rand(size, generator=generator, dtype=torch.float64).mul(1e6).to(dtype)
-            met.ranks.sum(own)
+            ranks.sum(own)
             found.append(own)
-    found.append(met.ranks.sum(torch.tensor(place.rank + 1)))
-    print(met.ranks.notices[0])
+    found.append(ranks.sum(torch.tensor(place.rank + 1)))
+    print(ranks.notices[0])
     torch.save(found, f"{sys.argv[1]}-{place.rank}")
 """
 

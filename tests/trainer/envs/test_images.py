@@ -13,7 +13,6 @@ from image_envs import STEPS, RegularLarge
 from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
 from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.spaces import seen_in
-from operant.trainer.envs.spec import HostedSpec
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.envs.workers.dividing import WorkerPlan
 from operant.trainer.jit.streams import TRAINING
@@ -51,12 +50,10 @@ def test_all_else_is_a_vector_of_numbers(space):
 
 def own_envs():
     """Stands in for an environment's own vector version."""
-    source = LARGE.source
-    spec = HostedSpec("Large", source.obs_size, source.actions, source.obs_type, source.obs_shape)
     envs = gymnasium.vector.SyncVectorEnv(
         [RegularLarge] * 4, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP
     )
-    return GymnasiumEnvs(spec, 4, 1, TRAINING, envs=envs)
+    return GymnasiumEnvs(LARGE, 4, 1, TRAINING, envs=envs)
 
 
 MAKERS = {

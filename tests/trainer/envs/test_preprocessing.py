@@ -145,7 +145,7 @@ def played(settings, plan=SERIAL, stream=TRAINING, steps=12):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plan", [None, WorkerPlan(2)])
+@pytest.mark.parametrize("plan", [SERIAL, WorkerPlan(2)])
 def test_what_is_learned_from_is_split_and_what_is_reported_is_whole(plan):
     rewards, ends, totals = played({"life_loss": True, "reward_sign": True}, plan)
     assert (rewards == 1).all()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def test_cart_pole_is_solved_by_compiled_loops_and_by_pytorch_in_bfloat16(precision):
     overrides = ["num_threads=1", f"policy.precision={precision}"]
     config = load_config("cart_pole_ppo_smoke", overrides)
-    assert is_compiled(config) == (precision == "float32")
+    assert is_compiled(config.facts()) == (precision == "float32")
     experiment = processor_experiment(config, threads := Threads(1))
     for _ in range(config.num_iterations):
         iterate(experiment)
