@@ -129,7 +129,7 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "observations": {"normalised obs": ("normalization.obs=true",)},
     "rewards": {
         "normalised rewards": ("normalization.reward=true",),
-        "centred rewards": ("normalization.reward_centring=0.01", "normalization.reward_limit=0.5"),
+        "cut rewards": ("normalization.reward_limit=0.5",),
     },
     "seed": {"seed 2": ("seed=2",)},
     "learning rate": {
@@ -214,7 +214,6 @@ ELSEWHERE = {
     "num_threads": "refused on a GPU",
     "ac_iqn.loss": "always refused",
     "total_env_steps": "a size",
-    "ranks.": "tests/gpu/test_ranks_on_gpus.py",
     "recorder.": "of a process beside the run",
     "evaluation.": "when to evaluate; comparisons do it themselves",
     "checkpoint.every": "when to save; comparisons do it themselves",

@@ -35,7 +35,7 @@ NUM_ITERATIONS = 4
 # same with any value.
 ELSEWHERE = (
     "env", "algorithm", "num_envs", "rollout_steps", "total_env_steps", "device", "num_threads",
-    "rollout", "overlap", "compile", "evaluation.", "checkpoint.", "stop.", "ranks.",
+    "rollout", "overlap", "compile", "evaluation.", "checkpoint.", "stop.",
     "recorder.", "gradients.", "weights.", "trace.", "episodes.",
 )  # fmt: skip
 # What a short run on the processor cannot show: `nan_updates` waits for NaN, `capacity` for a full

@@ -54,7 +54,7 @@ MOST = {
     "num_walls": 9, "num_mines": 4, "num_generators": 4, "num_altars": 4, "max_steps": 40,
     "num_tokens": 40, "embedding_size": 16, "num_maps": 5,
     "copies": 3, "critic_epochs": 2, "rollouts_per_route": 4, "num_routes": 4,
-    "held_out_routes": 3, "total_env_steps": 200, "async_factor": 2, "wait_s": 2,
+    "held_out_routes": 3, "total_env_steps": 200, "async_factor": 2,
 }  # fmt: skip
 MOST_DRAWN = 1e15
 OFTEN = {"every_iterations": 2, "every_env_steps": 100, "every_s": 0.1}

@@ -29,8 +29,7 @@ SINK_PACKAGES = {
     "wandb": "wandb",
 }
 START_PATIENCE_S = 10.0
-WAIT = "OPERANT_RECORDER_WAIT_S"  # in the environment: replaces `wait_s` of the settings
-MAX_WAIT_S = 60.0
+WAIT_S = 2.0  # for the recorder of a run that ends
 CHECK_EVERY_S = 0.005
 
 # The shell prints the recorder's pid and ends at once: the recorder is no child of this process, so
@@ -40,12 +39,9 @@ _START = '"$@" >&2 & echo $!'
 
 @dataclass(frozen=True)
 class RecorderSettings:
-    """`to` names sinks. `wait_s` is how long a run that ends waits for its recorder to finish.
-    `alerts` are rules as text.
-    """
+    """`to` names sinks, `alerts` are rules as text."""
 
     to: tuple[str, ...] = ()
-    wait_s: float = 2.0
     prometheus_port: int = 9464
     prometheus_address: str = "127.0.0.1"
     alerts: tuple[str, ...] = ()
@@ -74,7 +70,6 @@ class RecorderSettings:
 # The values that `operant record` accepts.
 _IS_POSSIBLE: dict[str, Callable[[Any], bool]] = {
     "to": lambda value: True,
-    "wait_s": lambda value: 0.0 <= value <= 60.0,
     "prometheus_port": lambda value: 1 <= value <= 65535,
 }
 
@@ -97,7 +92,6 @@ class RecorderProcess:
     ) -> None:
         """Start the recorder, unless `settings` is None."""
         self._run = run
-        self._wait_s = settings.wait_s if settings else RecorderSettings.wait_s
         self.pid = 0
         if settings:
             with suppress(OSError):  # a full disk
@@ -109,13 +103,10 @@ class RecorderProcess:
         self._start = process_start(self.pid) if self.pid else 0
 
     def wait(self) -> None:
-        """Return once all of the run is in its folder, after `wait_s` at most, and at once where
+        """Return once all of the run is in its folder, after `WAIT_S` at most, and at once where
         nothing writes it. Ctrl-C ends the waiting and nothing else.
         """
-        wait_s = self._wait_s
-        with suppress(ValueError):
-            wait_s = min(max(0.0, float(os.environ.get(WAIT, ""))), MAX_WAIT_S)
-        deadline = time.monotonic() + wait_s
+        deadline = time.monotonic() + WAIT_S
         with suppress(KeyboardInterrupt):
             while self._is_writing() and time.monotonic() < deadline:
                 time.sleep(CHECK_EVERY_S)

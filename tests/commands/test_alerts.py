@@ -60,8 +60,3 @@ def test_a_rule_that_cannot_be_is_refused_before_anything_starts(setting, proble
     line = error_line("train", "cart_pole_ppo_smoke", "--set", f"recorder.{setting}")
     assert problem in line
     assert not operant_home.exists()
-
-
-def test_rules_of_a_run_without_a_recorder_are_refused():
-    settings = ("--set", "recorder.alerts=return < 5", "--set", "recorder.on=false")
-    assert "recorder.on = false" in error_line("train", "cart_pole_ppo_smoke", *settings)

@@ -13,7 +13,7 @@ from operant.shared.runs.session import RunSession
 def test_a_policy_is_a_file_that_onnx_runtime_acts_by(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = ("num_envs=8", "rollout_steps=16", "total_env_steps=256", "evaluation.num_episodes=0")
-    options = [f"--set={key}" for key in (*small, "num_threads=1", "recorder.on=false")]
+    options = [f"--set={key}" for key in (*small, "num_threads=1")]
     name = operant_json("train", "cart_pole_pqn", *options)["run"]
     done = operant("export", name, "--to", "onnx")
     assert done.stdout == f"{name}.onnx: the policy of iteration 2\n", done.stderr

@@ -37,14 +37,14 @@ WAIT_AND_FINISH = """
 while not os.path.exists(run.dir + '/go'): time.sleep(0.01)
 run.finish()
 """
+NO_WAITING = "from operant.shared.runs import recorder_process as r; r.WAIT_S = 0"
 IN_A_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
-def run_script(end: str = "", *before: str, **environment: str) -> Run:
+def run_script(end: str = "", *before: str) -> Run:
     """Run the script to its end, all of its processes with it where `before` sees to that."""
     done = subprocess.run(
         [*before, sys.executable, "-c", SCRIPT + end],
-        env={**os.environ, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -92,8 +92,8 @@ def test_a_run_that_has_ended_has_all_in_its_folder_when_its_process_is_gone():
 
 
 def test_what_a_container_ended_before_its_recorder_is_completed_by_the_next_command():
-    end = "run.alert('over'); run.finish(); os._exit(0)"
-    run = run_script(end, *IN_A_CONTAINER, OPERANT_RECORDER_WAIT_S="0")
+    end = f"{NO_WAITING}; run.alert('over'); run.finish(); os._exit(0)"
+    run = run_script(end, *IN_A_CONTAINER)
     assert run.recording_path.exists()  # nobody waited: not all of it is there
     assert [row["state"] for row in operant_json("runs")] == ["finished"]
     assert is_complete(run)

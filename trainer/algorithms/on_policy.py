@@ -45,9 +45,8 @@ class OnPolicy(Algorithm):
         self.orders = make_orders(self.num_parts, self.seed, self.device, self.is_inline)
         wanted, num_rows = settings.normalization, len(self.ranks.my_rows(settings.num_rows))
         self.rewards = Rewards(
-            num_rows, self.section.gamma, limit=wanted.reward_limit,
-            centring=wanted.reward_centring, normalizes=wanted.reward, device=self.device,
-            ranks=self.ranks,
+            num_rows, self.section.gamma, limit=wanted.reward_limit, normalizes=wanted.reward,
+            device=self.device, ranks=self.ranks,
         )  # fmt: skip
 
     def compiled(self, function: F) -> F:

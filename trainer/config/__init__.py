@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .tables import EvaluationConfig, RecorderConfig
+from .tables import EvaluationConfig
 from .train_config import TrainConfig
 
-__all__ = ["EvaluationConfig", "RecorderConfig", "TrainConfig"]
+__all__ = ["EvaluationConfig", "TrainConfig"]

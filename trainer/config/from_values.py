@@ -19,6 +19,8 @@ from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
 from .env_tables import env_table
 from .known_elsewhere import known_elsewhere
+from .own_algorithms import base_algorithm
+from .removed_keys import removed_key
 from .train_config import (
     DEFAULT_ALGORITHM,
     DEFAULT_ENV,
@@ -73,14 +75,13 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tr
 
 
 def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """The values with `key=value` overrides on top. An interval in one unit, or a part of the time,
-    takes the place of one in another unit that is not asked for as well; `none` takes away what a
-    key need not have.
+    """The values with `key=value` overrides on top. An interval in one unit takes the place of one
+    in another unit that is not asked for as well; `none` takes away what a key need not have.
     """
     new, given = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
     for key, value in given.items():
         prefix, _, name = key.rpartition(".")
-        if (value and name in UNITS) or name == "time_fraction":
+        if value and name in UNITS:
             for unit in UNITS:
                 if f"{prefix}.{unit}" not in given:
                     unset_value(new, f"{prefix}.{unit}")
@@ -198,6 +199,8 @@ def _one_line(error: ErrorDetails, values: Mapping[str, Any]) -> str:
         if isinstance(error["input"], dict) and error["input"]:  # no such table: what is in it
             key += f".{next(iter(error['input']))}"
         algorithm = str(values.get("algorithm", DEFAULT_ALGORITHM))
+        if removed := removed_key(key, base_algorithm(algorithm)):
+            return key + removed
         hint = known_elsewhere(key, algorithm, known)
         hint = nearest(key, known) if hint is None else hint
         return f"unknown key '{one_line(key, MOST_SHOWN)}'{hint}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from ...shared import Metric
 from ...shared.errors import ConfigError
 from ...shared.runs.alert_rule import MOST_RULES, parse_rule
-from ..settings.interval import UNITS, Interval
-from ..settings.section import Fraction, Section
+from ..settings.interval import Interval
+from ..settings.section import Section
 
 NO_BEST = "none"  # of `checkpoint.best`
 Sink = Literal["tensorboard", "prometheus", "wandb"]  # those of SINK_PACKAGES
@@ -26,41 +26,17 @@ class NormalizationConfig(Section):
     reward_limit: float = Field(
         0.0, ge=0, le=1e9, description="clip rewards to plus or minus this first; 0: no clipping"
     )
-    reward_centring: Fraction = Field(
-        0.0,
-        description="subtract a moving average from each environment's rewards, updated at this "
-        "rate, such as 1e-3; 0: off",
-    )
 
 
 class EvaluationConfig(Interval):
-    """Greedy episodes in environments of their own, one episode each, and always at the end.
+    """Greedy episodes in environments of their own, one episode each, and always at the end."""
 
-    Without an interval they come as often as `time_fraction` leaves time for.
-    """
-
-    time_fraction: float = Field(
-        0.1, ge=0, le=1,
-        description="without an interval: fraction of the run's time to spend on evaluations, "
-        "after the first minute; 0: evaluate only at the end",
-    )  # fmt: skip
     num_episodes: int = Field(
         100, ge=0, le=100_000, description="per evaluation; 0: never evaluate"
     )
     max_episode_steps: int = Field(
         27_000, ge=1, le=10**9, description="env steps after which an episode is cut off"
     )
-
-    @model_validator(mode="after")
-    def _fraction_has_no_interval(self) -> Self:
-        default = type(self).model_fields["time_fraction"].default
-        if self.is_set and self.time_fraction != default:
-            interval = next(key for key in UNITS if getattr(self, key))
-            raise ValueError(
-                f"time_fraction = {self.time_fraction} is for runs without an interval; set "
-                f"{interval} = 0"
-            )
-        return self
 
 
 class CheckpointConfig(Interval):
@@ -94,23 +70,11 @@ class StopConfig(Section):
     )  # fmt: skip
 
 
-class RanksConfig(Section):
-    """Settings of several processes that train one policy; a single process ignores them."""
-
-    silent_for_s: float = Field(
-        7.0, ge=1, le=3600, description="seconds of silence after which a rank counts as lost"
-    )
-
-
 class RecorderConfig(Section):
     """The process beside the run that keeps its numbers on disk; see docs/runs.md."""
 
-    on: bool = Field(True, description="start a recorder with the run")
     to: tuple[Sink, ...] = Field(
         (), description='sinks: any of tensorboard, prometheus, wandb, as in "wandb,prometheus"'
-    )
-    wait_s: float = Field(
-        2.0, ge=0, le=60, description="seconds to wait for it at the end of a run; 0 to 60"
     )
     prometheus_port: int = Field(
         9464, ge=1, le=65535, description="Prometheus asks here; 1 to 65535"
@@ -130,19 +94,6 @@ class RecorderConfig(Section):
             return given
         return [part.strip() for part in given.split(",") if part.strip()]
 
-    @model_validator(mode="after")
-    def _is_there_to_be_used(self) -> Self:
-        if self.to and not self.on:
-            raise ValueError(
-                f"recorder.to = {','.join(self.to)}: it is the recorder that sends there, and "
-                "recorder.on = false"
-            )
-        if self.alerts and not self.on:
-            raise ValueError(
-                "recorder.alerts: it is the recorder that decides on them, and recorder.on = false"
-            )
-        return self
-
     @field_validator("alerts")
     @classmethod
     def _are_rules(cls, alerts: tuple[str, ...]) -> tuple[str, ...]:
@@ -156,13 +107,9 @@ class InspectionConfig(Interval):
     """An inspection at intervals: never, unless a run sets one of three units."""
 
     @property
-    def is_on(self) -> bool:
-        return bool(self.every_iterations or self.every_env_steps or self.every_s)
-
-    @property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics of runs with this inspection."""
-        return self.published if self.is_on else ()
+        return self.published if self.is_set else ()
 
     @property
     def published(self) -> tuple[Metric, ...]:
@@ -199,11 +146,6 @@ class WeightsConfig(InspectionConfig):
 class TraceConfig(InspectionConfig):
     """A trace of one iteration, as `operant trace` asks for."""
 
-    keep: int = Field(6, ge=1, le=1000, description="how many traces stay on disk")
-
 
 class EpisodesConfig(InspectionConfig):
     """A greedy episode as a file that `operant play` shows, in the run's folder episodes/."""
-
-    max_steps: int = Field(1000, ge=1, le=100_000, description="env steps of an episode at most")
-    keep: int = Field(20, ge=1, le=10_000, description="how many episodes stay on disk")

@@ -34,7 +34,6 @@ from .tables import (
     EvaluationConfig,
     GradientsConfig,
     NormalizationConfig,
-    RanksConfig,
     RecorderConfig,
     StopConfig,
     TraceConfig,
@@ -129,7 +128,6 @@ class TrainConfig(Section):
     evaluation: EvaluationConfig = EvaluationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     stop: StopConfig = StopConfig()
-    ranks: RanksConfig = RanksConfig()
     recorder: RecorderConfig = RecorderConfig()
     gradients: GradientsConfig = GradientsConfig()
     weights: WeightsConfig = WeightsConfig()
@@ -246,7 +244,7 @@ class CheckedConfig(TrainConfig):
         for ignored in (*(s.ignored_keys(facts) for s in sections), self._ignored_keys(facts)):
             for key, reason in ignored:
                 self._check_default(key, reason)
-        if self.episodes.is_on and not host_of(self.env).is_drawn:
+        if self.episodes.is_set and not host_of(self.env).is_drawn:
             raise ValueError(f"[episodes]: nothing is known of how to draw {self.env}")
         self._check_metrics()
         self._check_distribution(facts)
@@ -298,16 +296,11 @@ class CheckedConfig(TrainConfig):
             yield "policy.memory.horizon", NO_MEMORY
         if not (self.policy.hidden_sizes or facts.encoder == ENVIRONMENT):
             yield "policy.activation", "there is no hidden layer, policy.hidden_sizes = []"
-        if not self.episodes.is_on:
-            for key in ("keep", "max_steps"):
-                yield f"episodes.{key}", "no interval of episodes is set"
         if not self.evaluation.num_episodes:
             for key in ("at_return", "patience"):
                 yield f"stop.{key}", NO_EVALUATIONS
             if self.checkpoint.best.startswith("evaluation/"):
                 yield "checkpoint.best", NO_EVALUATIONS
-        if not self.recorder.on:
-            yield "recorder.wait_s", "no recorder is waited for, recorder.on = false"
 
 
 def _check_actions(facts: Facts, section: AlgorithmSection) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from ...shared.errors import OperantError
 
 INTERVAL_S = 0.5
+SILENT_FOR_S = 7.0  # silence after which a rank is lost
 SUSPECT_SILENT_FOR_S = 2.0  # silence after which a rank is lost, if a connection broke too
 KNOWN_AFTER_S = 2.0  # all ranks know of a lost rank within this time
 READ_WITHIN_S = 2.0
@@ -80,27 +81,26 @@ def say_alive(store: Any, rank: int) -> None:
 class Watch:
     """A thread that writes signs of life of `rank` to `store`, which only it may use, and reads
     those of the others. `lost` names the lost rank in one line, by `names`; it is empty while all
-    live. A frozen rank, or one whose machine is gone, counts as lost after `silent_for_s` of
-    silence.
+    live. A frozen rank, or one whose machine is gone, counts as lost after `SILENT_FOR_S`.
 
     Rank 0 reads the signs of all ranks, and all read those of rank 0. They carry the `timing` of
     their rank, which `timings` has by the number of the rank.
     """
 
-    def __init__(self, store: Any, rank: int, names: Sequence[str], silent_for_s: float) -> None:
+    def __init__(self, store: Any, rank: int, names: Sequence[str]) -> None:
         self._store, self._rank, self._names = store, rank, names
         self.lost = ""
         self._word = ""  # why this rank failed, or `ENDED`
         self._count = 0
         self._clock = ProcessClock()
         self._heard = {other: ("", self._clock.now()) for other in self._others()}
-        self._patience_s = self._silent_for_s = silent_for_s
+        self._patience_s = self._silent_for_s = SILENT_FOR_S
         self._answered_at = self._clock.now()
         self.timing: tuple[float, float] | None = None  # seconds at work and waiting
         self.timings: dict[int, tuple[float, float]] = {}
         self._over = threading.Event()
         self._saying = threading.Lock()
-        store.set_timeout(timedelta(seconds=silent_for_s))
+        store.set_timeout(timedelta(seconds=SILENT_FOR_S))
         self._say()
         self._thread = threading.Thread(target=self._watch, name="ranks", daemon=True)
         self._thread.start()

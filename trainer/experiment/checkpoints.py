@@ -33,7 +33,7 @@ MAX_COUNT = 1 << 63
 # What may differ between a checkpoint and the run that goes on from it.
 FREE_KEYS = (
     "total_env_steps", "schedule_env_steps", "device", "num_threads", "compile", "evaluation",
-    "checkpoint", "stop", "recorder", "gradients", "weights", "trace", "episodes", "ranks",
+    "checkpoint", "stop", "recorder", "gradients", "weights", "trace", "episodes",
 )  # fmt: skip
 
 

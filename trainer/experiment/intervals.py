@@ -8,11 +8,8 @@ from typing import NamedTuple
 
 from ...shared.page.requests import TakeRequest
 from ..config import TrainConfig
-from ..machine.stopwatch import Stopwatch
 from ..settings.interval import Clock, Interval
 from .experiment import Experiment
-
-FIRST_EVALUATION_S = 60.0  # nobody knows before how long it takes
 
 
 class Due(NamedTuple):
@@ -40,12 +37,11 @@ class Intervals:
     def __init__(
         self,
         experiment: Experiment,
-        stopwatch: Stopwatch,
         take_request: TakeRequest = lambda _: False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`stopwatch` is that of the run. Seconds count from here on."""
-        self._experiment, self._stopwatch = experiment, stopwatch
+        """Seconds count from here on."""
+        self._experiment = experiment
         self._config: TrainConfig = experiment.config
         self._take_request, self._now = take_request, now
         self._start = now()
@@ -55,10 +51,9 @@ class Intervals:
         """The things that are due after the next iteration."""
         config, before = self._config, self._before
         after = self._before = self._after_next_iteration()
-        evaluates = config.evaluation.is_due(before, after)
-        evaluates |= self._has_time_to_evaluate(after.seconds)
+        evaluates = config.evaluation.num_episodes > 0
         return Due(
-            evaluation=evaluates and config.evaluation.num_episodes > 0,
+            evaluation=evaluates and config.evaluation.is_due(before, after),
             checkpoint=self._take_request("checkpoint") or self._saves(before, after),
             gradients=config.gradients.is_due(before, after),
             weights=config.weights.is_due(before, after),
@@ -66,16 +61,6 @@ class Intervals:
             episodes=config.episodes.is_due(before, after),
             is_last=self._experiment.is_complete_after(after.iteration),
         )
-
-    def _has_time_to_evaluate(self, seconds: float) -> bool:
-        """Whether evaluations, with one more like the newest, keep to their part of the time. What
-        is learned does not depend on it.
-        """
-        config, watch = self._config.evaluation, self._stopwatch
-        if config.is_set or not config.time_fraction or seconds < FIRST_EVALUATION_S:
-            return False
-        spent_s = watch.total_pause_s["evaluate"] + watch.pause_s("evaluate")
-        return spent_s <= config.time_fraction * seconds
 
     def _saves(self, before: Clock, after: Clock) -> bool:
         """Whether a checkpoint is due. Several ranks save one after the first iteration: any rank

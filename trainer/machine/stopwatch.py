@@ -50,7 +50,6 @@ class Stopwatch:
         self._paused_at: float | None = None
         self._pauses: dict[str, deque[float]] = {name: deque(maxlen=_REMEMBERED) for name in pauses}
         self.num_pauses = dict.fromkeys(pauses, 0)
-        self.total_pause_s = dict.fromkeys(pauses, 0.0)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -72,7 +71,6 @@ class Stopwatch:
                 self._paused_s += seconds
                 self._pauses[name].append(seconds)
                 self.num_pauses[name] += 1
-                self.total_pause_s[name] += seconds
                 self.said(said)
 
     def said(self, phase: str) -> None:

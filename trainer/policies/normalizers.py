@@ -35,6 +35,7 @@ def discount_template(rewards: Any, dones: Any, gamma: Any, running: Any, return
 discount = specialised(discount_template, "any")
 
 
+STATISTICS = "reward_normalizer"  # their name in checkpoints
 CLIP = 10.0
 EPSILON = 1e-8
 
@@ -174,8 +175,6 @@ def discount_tensors(
 class RewardNormalizer(nn.Module):
     """Rewards divided by the deviation of the discounted return; their mean is left alone."""
 
-    of_rows = "returns"  # the part of its state that has a number for each row
-
     def __init__(self, num_rows: int, gamma: float, ranks: ProcessGroup | None = None) -> None:
         super().__init__()
         self._gamma, self._ranks = gamma, ranks
@@ -206,34 +205,6 @@ class RewardNormalizer(nn.Module):
         return returns
 
 
-class RewardCentring(nn.Module):
-    """Rewards less their slow average in each row: what is learned is how much better than usual.
-
-        centred_t = r_t - mean_t        mean_t+1 = mean_t + rate * (r_t - mean_t)
-
-    Source: Naik et al. 2024, "Reward centering", arXiv:2405.09999, eq. 4.
-    """
-
-    of_rows = "mean"
-
-    def __init__(self, num_rows: int, rate: float) -> None:
-        super().__init__()
-        self._rate = rate
-        self.mean: Tensor
-        self.register_buffer("mean", torch.zeros(num_rows, dtype=torch.float64))
-
-    @torch.no_grad()
-    def centred(self, rewards: Tensor, valid: Tensor | None = None) -> Tensor:
-        """`rewards` [T, N] less the averages before them; only `valid` ones change these."""
-        centred = torch.empty_like(rewards)
-        for t, reward in enumerate(rewards):
-            torch.sub(reward, self.mean.to(reward.dtype), out=centred[t])
-            step = (reward - self.mean) * self._rate
-            counts = step.isfinite() if valid is None else valid[t] & step.isfinite()
-            self.mean += step.masked_fill(~counts, 0.0)
-        return centred
-
-
 class Rewards:
     """Rewards as a run wants to learn from them, and the statistics that this takes."""
 
@@ -243,28 +214,23 @@ class Rewards:
         gamma: float,
         *,
         limit: float,
-        centring: float,
         normalizes: bool,
         device: torch.device,
         ranks: ProcessGroup,
     ) -> None:
-        """They are cut to `limit`, less averages that follow them at the rate `centring`, and
-        divided by the deviation of the return where it `normalizes`; 0 leaves out each of the first
-        two. Of `num_rows` here.
+        """Rewards of `num_rows` are cut to `limit`, unless it is 0, and divided by the deviation of
+        the return where it `normalizes`.
         """
         self._limit, self._ranks = limit, ranks
         self.normalizer = (
             RewardNormalizer(num_rows, gamma, ranks).to(device) if normalizes else None
         )
-        self.centring = RewardCentring(num_rows, centring).to(device) if centring else None
 
     def of(self, rollout: Rollout) -> Tensor:
-        """Rewards [T, N] cut, then centred, then scaled, each by statistics that take them in."""
+        """Rewards [T, N] cut, then scaled by statistics that take them in."""
         rewards = rollout.rewards
         if self._limit:
             rewards = rewards.clamp(-self._limit, self._limit)
-        if self.centring:
-            rewards = self.centring.centred(rewards, rollout.valid)
         if self.normalizer:
             rewards = self.normalizer.normalized(rewards, rollout.dones, rollout.valid)
         return rewards
@@ -274,28 +240,19 @@ class Rewards:
         """The compiled ones that are called."""
         return (discount,) if self.normalizer else ()
 
-    @property
-    def _statistics(self) -> dict[str, RewardNormalizer | RewardCentring]:
-        """The statistics in use, by their names in checkpoints."""
-        both = {"reward_normalizer": self.normalizer, "reward_centring": self.centring}
-        return {name: module for name, module in both.items() if module}
-
     def state_dict(self) -> dict[str, dict[str, Tensor]]:
-        """In main memory, of the rows of all ranks."""
-        return {
-            name: {
-                key: self._ranks.gather(x.cpu()) if key == module.of_rows else x.cpu()
-                for key, x in module.state_dict().items()
-            }
-            for name, module in self._statistics.items()
-        }
+        """The statistics in use, in main memory, of the rows of all ranks."""
+        if not self.normalizer:
+            return {}
+        state = {name: x.cpu() for name, x in self.normalizer.state_dict().items()}
+        return {STATISTICS: {**state, "returns": self._ranks.gather(state["returns"])}}
 
     def load_state_dict(self, state: State) -> None:
         """`state` may have more than these statistics."""
-        for name, module in self._statistics.items():
-            saved = dict(state[name])
-            saved[module.of_rows] = self._ranks.my_slice(saved[module.of_rows])
-            module.load_state_dict(saved)
+        if self.normalizer:
+            saved = state[STATISTICS]
+            returns = self._ranks.my_slice(saved["returns"])
+            self.normalizer.load_state_dict({**saved, "returns": returns})
 
     def forget_episodes(self) -> None:
         """The episodes under way are no more."""

@@ -56,7 +56,7 @@ def joined(
         meeting.wait_until_read(store, place, READ_WITHIN_S)
         raise
     names = [one.named for one in introductions]
-    watch = Watch(store.clone(), place.rank, names, config.ranks.silent_for_s)
+    watch = Watch(store.clone(), place.rank, names)
     try:
         addresses = [one.address for one in introductions]
         address = reachable_address(own.address, addresses, place.master_port)

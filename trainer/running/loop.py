@@ -59,7 +59,7 @@ def train(
             metrics, experiment, report=report, num_pauses=num_pauses_left(experiment),
             average_before=metrics.latest(AVERAGE_ENV_STEPS_PER_S),
         )  # fmt: skip
-        intervals = Intervals(experiment, telemetry.stopwatch, requests.take)
+        intervals = Intervals(experiment, requests.take)
         stopping = Stopping(experiment, requests, callbacks)
         compiling = CompileWatch(experiment, telemetry.stopwatch)
         telemetry.is_to_compile = compiling.is_under_way()

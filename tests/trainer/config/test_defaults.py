@@ -213,12 +213,6 @@ def test_a_value_that_nobody_set_is_dropped_where_it_would_have_no_effect(source
         load_config(source, ["algorithm=dqn", *same, "dqn.epsilon_fraction=0.3"])
 
 
-@pytest.mark.parametrize("source", ["gymnasium:CartPole-v1", "cart_pole_dqn"])
-def test_a_part_of_the_time_takes_the_place_of_an_interval_that_nobody_set(source):
-    evaluation = load_config(source, ["evaluation.time_fraction=0.2"]).evaluation
-    assert (evaluation.time_fraction, evaluation.is_set) == (0.2, False)
-
-
 @pytest.mark.parametrize("robot", ["Ant", "InvertedDoublePendulum"])
 def test_mujocos_environments_share_a_preset(robot):
     env = f"gymnasium:{robot}-v5"

@@ -26,8 +26,7 @@ INTERVALS = ("every_iterations", "every_env_steps", "every_s")
 HONOURED = {
     "env", "algorithm", "seed", "device", "total_env_steps", "schedule_env_steps",
     "policy.hidden_sizes",
-    "checkpoint.keep", "recorder.on", "recorder.prometheus_port", "recorder.prometheus_address",
-    "trace.keep", "ranks.silent_for_s",
+    "checkpoint.keep", "recorder.to", "recorder.prometheus_port", "recorder.prometheus_address",
     *(f"{table}.{key}" for key in INTERVALS
       for table in ("evaluation", "checkpoint", "gradients", "weights", "trace", "episodes")),
 }  # fmt: skip
@@ -51,19 +50,12 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "policy.memory.kind": (CART_POLE_DQN, ("policy.memory.kind=lstm",), "only ppo has them"),
     "policy.memory.size": (CART_POLE, ("policy.memory.size=32",), "policy.memory.kind = none"),
     "policy.memory.horizon": (CART_POLE, ("policy.memory.horizon=8",), "policy.memory.kind = none"),
-    "evaluation.time_fraction": (
-        CART_POLE, ("evaluation.time_fraction=0.2", "evaluation.every_s=5"),
-        "is for runs without an interval; set every_s = 0",
-    ),
     "replay.importance_exponent": (
         CART_POLE_DQN, ("replay.importance_exponent=0.5",), "are no priorities",
     ),
     "normalization.obs": (TINYPHYSICS, ("normalization.obs=true",), "come in fixed units"),
     "normalization.reward_limit": (
         CART_POLE_DQN, ("normalization.reward_limit=1",), "dqn has no use",
-    ),
-    "normalization.reward_centring": (
-        CART_POLE_DQN, ("normalization.reward_centring=0.1",), "dqn has no use",
     ),
     "normalization.reward": (CART_POLE_DQN, ("normalization.reward=true",), "dqn has no use"),
     "evaluation.num_episodes": (
@@ -80,14 +72,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "stop.patience": (
         CART_POLE, ("stop.patience=5", "evaluation.num_episodes=0"), "it looks at evaluations",
     ),
-    "recorder.to": (CART_POLE, ("recorder.on=false", "recorder.to=wandb"), "recorder.on = false"),
-    "recorder.wait_s": (CART_POLE, ("recorder.on=false", "recorder.wait_s=1"), "no recorder"),
-    "recorder.alerts": (
-        CART_POLE, ("recorder.on=false", "recorder.alerts=['loss/value > 1']"),
-        "it is the recorder that decides",
-    ),
-    "episodes.keep": (CART_POLE, ("episodes.keep=3",), "no interval of episodes is set"),
-    "episodes.max_steps": (CART_POLE, ("episodes.max_steps=3",), "no interval of episodes is set"),
+    "recorder.alerts": (CART_POLE, ("recorder.alerts=['loss/valeu > 1']",), "has no metric"),
 }  # fmt: skip
 
 

@@ -36,10 +36,7 @@ IN_PYTORCH: dict[str, dict[str, Any]] = {
     "pqn": {**SMALL, "algorithm": "pqn"},
     # Several agents an environment, which retire: dead steps.
     "agents": {**SMALL, **FEW, **NORMALIZED, "env": "marine_nav"},
-    "centred rewards": {
-        **SMALL, **FEW, "ppo": {"max_minibatch_size": 64},
-        "normalization": {"reward_centring": 0.01},
-    },
+    "pieces": {**SMALL, **FEW, "ppo": {"max_minibatch_size": 64}},
     "normalised over rollouts": {
         **SMALL, **FEW,
         "ppo": {"normalize_advantages": "rollout", "sampler": "sequential"},

@@ -29,7 +29,8 @@ def store():
 def watches(store, monkeypatch):
     """Three ranks that watch one another, in short intervals."""
     monkeypatch.setattr(watching, "INTERVAL_S", 0.05)
-    found = [Watch(store.clone(), rank, NAMES, silent_for_s=1.0) for rank in (1, 2, 0)]
+    monkeypatch.setattr(watching, "SILENT_FOR_S", 1.0)
+    found = [Watch(store.clone(), rank, NAMES) for rank in (1, 2, 0)]
     yield sorted(found, key=lambda watch: watch._rank)
     for watch in found:
         watch.close()
@@ -113,10 +114,11 @@ WATCHING = """
 import sys, time
 from datetime import timedelta
 from torch import distributed
-from operant.trainer.distributed.watch import Watch
+from operant.trainer.distributed import watch as watching
+watching.SILENT_FOR_S = float(sys.argv[3])
 port, rank = int(sys.argv[1]), int(sys.argv[2])
 store = distributed.TCPStore("127.0.0.1", port, 2, False, timedelta(seconds=20))
-watch = Watch(distributed.PrefixStore("test", store), rank, ["rank 0", "rank 1"], 1.5)
+watch = watching.Watch(distributed.PrefixStore("test", store), rank, ["rank 0", "rank 1"])
 print("watches", flush=True)
 for line in sys.stdin:
     held_up_s = 0.0
@@ -133,7 +135,8 @@ def test_ranks_that_are_all_stopped_for_long_go_on():
         "127.0.0.1", 0, 2, True, timedelta(seconds=5), wait_for_workers=False
     )
     ranks = [
-        subprocess.Popen([sys.executable, "-c", WATCHING, str(store.port), str(rank)],
+        subprocess.Popen([sys.executable, "-c", WATCHING, str(store.port), str(rank),
+                          str(SILENT_FOR_S)],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for rank in (1, 0)
     ]  # fmt: skip

@@ -37,9 +37,6 @@ def checkpoint_of(experiment, publish=0) -> Checkpoint:
 NORMALIZED = ("normalization.obs=true", "normalization.reward=true")
 # What is drawn, remembered and averaged on the way; the algorithms are in test_conformance.py.
 RESUMED = {
-    "rewards cut and centred": (
-        "normalization.reward_centring=0.01", "normalization.reward_limit=0.5",
-    ),
     "rows and positives drawn": (
         "ppo.sampler=prioritised", "ppo.max_minibatch_size=16", "policy.memory.kind=lstm",
         "contrastive.coef=0.1", "num_envs=16",

@@ -8,7 +8,6 @@ import pytest
 
 from operant.shared import ConfigError
 from operant.trainer.experiment.intervals import Intervals, num_pauses_left
-from operant.trainer.machine.stopwatch import Stopwatch
 
 
 class Clockwork:
@@ -22,8 +21,7 @@ class Clockwork:
             rollout_size=config.rollout_size, num_iterations=config.num_iterations,
             is_complete_after=lambda iteration: iteration >= config.num_iterations,
         )  # fmt: skip
-        self.watch = Stopwatch(now=lambda: self.seconds)
-        self.intervals = Intervals(self.work, self.watch, now=lambda: self.seconds)
+        self.intervals = Intervals(self.work, now=lambda: self.seconds)
 
     def due(self, lost=0):
         """Tasks due after the next iteration; `lost` of its env steps do not count."""
@@ -74,7 +72,7 @@ def test_dead_env_steps_make_nothing_due_twice(small_config):
 def test_a_request_comes_first(small_config):
     config = small_config("checkpoint.every_iterations=0")
     clockwork = Clockwork(config)
-    intervals = Intervals(clockwork.work, clockwork.watch, take_request=lambda _: True)
+    intervals = Intervals(clockwork.work, take_request=lambda _: True)
     assert intervals.of_next_iteration().checkpoint
 
 
@@ -100,16 +98,3 @@ def test_an_interval_has_one_unit(small_config):
     with pytest.raises(ConfigError, match=r"every_iterations = 3 and every_s = 5\.0: an interval"):
         small_config("checkpoint.every_iterations=3", "checkpoint.every_s=5")
     assert small_config("checkpoint.every_s=5").checkpoint.every_iterations == 0
-
-
-def test_without_an_interval_evaluations_take_a_tenth_of_the_time(small_config):
-    clockwork = Clockwork(small_config("total_env_steps=1000000"))
-    found = []
-    while clockwork.seconds < 2000:
-        clockwork.seconds += 10
-        if clockwork.due().evaluation:
-            found.append(clockwork.seconds)
-            with clockwork.watch.phase("evaluate"):
-                clockwork.seconds += 30
-    # The first after a minute; then one more of 30 s fits from 600, 900, 1,200, ... s on.
-    assert found == [60, 600, 900, 1200, 1500, 1800]

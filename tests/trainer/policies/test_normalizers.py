@@ -11,7 +11,6 @@ from operant.trainer.distributed.process_group import LOCAL
 from operant.trainer.policies.normalizers import (
     CLIP,
     ObsNormalizer,
-    RewardCentring,
     RewardNormalizer,
     Rewards,
     RunningMoments,
@@ -83,28 +82,8 @@ def test_no_samples_change_nothing():
     assert (moments.mean.tolist(), moments.variance.tolist()) == ([2.0, 2.0], [1.0, 0.0])
 
 
-def test_rewards_are_centred_by_the_average_before_them_in_their_row():
-    centring = RewardCentring(2, rate=0.5)
-    valid = torch.tensor([[True, True], [True, False], [True, True]])
-    rewards = torch.tensor([[2.0, 4.0], [2.0, 99.0], [2.0, 4.0]])
-    found = centring.centred(rewards, valid)
-    # averages before each: 0, 1, 1.5; and 0, 2, 2, as what is not valid does not count
-    assert found[:, 0].tolist() == [2.0, 1.0, 0.5]
-    assert found[[0, 2], 1].tolist() == [4.0, 2.0]
-    assert centring.mean.tolist() == [1.75, 3.0]
-
-
-def test_a_reward_that_is_no_number_moves_no_average():
-    rewards = torch.tensor([[2.0], [torch.nan], [2.0]])
-    for valid in (None, torch.ones(3, 1, dtype=torch.bool)):
-        centring = RewardCentring(1, rate=0.5)
-        assert centring.centred(rewards, valid)[[0, 2], 0].tolist() == [2.0, 1.0]
-
-
 def test_the_return_of_an_episode_that_is_no_more_is_forgotten():
-    rewards = Rewards(
-        2, 0.5, limit=0.0, centring=0.0, normalizes=True, device=torch.device("cpu"), ranks=LOCAL
-    )
+    rewards = Rewards(2, 0.5, limit=0.0, normalizes=True, device=torch.device("cpu"), ranks=LOCAL)
     rewards.normalizer.normalized(torch.ones(1, 2), torch.zeros(1, 2, dtype=torch.bool))
     rewards.forget_episodes()
     assert rewards.normalizer.returns.tolist() == [0.0, 0.0]

@@ -88,8 +88,8 @@ class OffPolicyConfig(EpsilonGreedyConfig):
         EPSILON,
     )
     unused_keys: ClassVar[tuple[str, ...]] = (
-        "normalization.reward", "normalization.reward_limit", "normalization.reward_centring",
-        "policy.distribution", "policy.initial_log_std", "rollout",
+        "normalization.reward", "normalization.reward_limit", "policy.distribution",
+        "policy.initial_log_std", "rollout",
     )  # fmt: skip
     tables: ClassVar[dict[str, type[Section]]] = {"replay": ReplayConfig}
 

@@ -29,6 +29,8 @@ from .tracing import Tracer, delete_old
 if TYPE_CHECKING:
     from ..telemetry import Telemetry
 
+EPISODES_KEPT = 20
+MOST_EPISODE_STEPS = 1000  # of a recorded episode
 
 Layers = dict[str, dict[str, float]]
 
@@ -99,8 +101,7 @@ class Inspection(Step):
 
     def __init__(self, experiment: Experiment, run_folder: Path, telemetry: Telemetry) -> None:
         self._experiment, self._run, self._telemetry = experiment, Run(run_folder), telemetry
-        keep = experiment.config.trace.keep
-        self._tracer = Tracer(experiment.executor, self._run.trace_folder, keep)
+        self._tracer = Tracer(experiment.executor, self._run.trace_folder)
 
     @property
     def waits(self) -> bool:
@@ -176,13 +177,13 @@ class EpisodeRecorder:
             raise
         finally:
             episodes.close()
-        delete_old(self._folder, f"*{EPISODE_ENDING}", self._config.episodes.keep)
+        delete_old(self._folder, f"*{EPISODE_ENDING}", EPISODES_KEPT)
         return self._folder / name
 
     def _moments(self, episodes: Episodes) -> Iterator[Moment]:
         episodes.begin(episodes.seed, 0)
         yield episodes.moment(0)
-        for _ in range(self._config.episodes.max_steps):
+        for _ in range(MOST_EPISODE_STEPS):
             is_over = episodes.step()
             yield episodes.moment(0)
             if is_over:

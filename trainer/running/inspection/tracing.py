@@ -21,14 +21,15 @@ from ....shared.runs.small_file import create_anew
 from ....shared.runs.tracing import failed_notice, written_notice
 from ...experiment.experiment import Executor
 
+TRACES_KEPT = 6
 WARM_AT = 2  # iterations after which all is compiled and captured
 
 
 class Tracer:
-    """Traces iterations of an `executor` into `folder`, of whose files the newest `keep` stay."""
+    """Traces iterations of an `executor` into `folder`, whose newest `TRACES_KEPT` files stay."""
 
-    def __init__(self, executor: Executor, folder: Path, keep: int) -> None:
-        self._executor, self._folder, self._keep = executor, folder, keep
+    def __init__(self, executor: Executor, folder: Path) -> None:
+        self._executor, self._folder = executor, folder
         self._kinds: list[str] = []  # still to be traced
         self._names: list[str] = []  # of the files there are of what was asked for
         self._first = executor.num_started
@@ -85,7 +86,7 @@ class Tracer:
             os.close(create_anew(building))
             profiler.export_chrome_trace(str(building))
             building.rename(self._folder / name)
-            delete_old(self._folder, f"*{TRACE_ENDING}", self._keep)
+            delete_old(self._folder, f"*{TRACE_ENDING}", TRACES_KEPT)
         except (OSError, RuntimeError) as error:
             with suppress(OSError):
                 building.unlink(missing_ok=True)

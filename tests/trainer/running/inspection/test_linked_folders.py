@@ -32,7 +32,7 @@ def linked(tmp_path: Path) -> Path:
 
 def test_a_linked_folder_of_traces_is_not_pruned(linked):
     executor: Any = SimpleNamespace(num_started=8, span=None)
-    tracer = Tracer(executor, linked, keep=1)
+    tracer = Tracer(executor, linked)
     tracer.ask()
     executor.num_started += 2  # all is compiled
     tracer.begin()
@@ -50,9 +50,7 @@ def test_a_linked_folder_of_episodes_is_not_pruned(linked, small_config, monkeyp
         ("write_moments", lambda file, *parts: file.write(b"x")),
     ):
         monkeypatch.setattr(inspection, name, value)
-    recorder = EpisodeRecorder(
-        small_config("episodes.every_iterations=1", "episodes.keep=1"), linked
-    )
+    recorder = EpisodeRecorder(small_config("episodes.every_iterations=1"), linked)
     with pytest.raises(OSError, match="is a link, which is not followed"):
         recorder.record(policy, 9)
     assert set(os.listdir(linked)) == FILES

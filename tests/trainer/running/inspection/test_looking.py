@@ -17,6 +17,7 @@ from operant.shared.rows.curves import Curves
 from operant.shared.runs.run_folder import Run
 from operant.trainer.config.metrics import metrics_of
 from operant.trainer.experiment.checkpoints import latest_checkpoint
+from operant.trainer.running.inspection import tracing
 from operant.trainer.running.inspection.tracing import Tracer
 from operant.trainer.running.loop import train
 from operant.trainer.running.signals import Requests
@@ -81,7 +82,7 @@ def test_what_other_threads_do_in_an_iteration_is_in_its_trace(make_experiment, 
         "policy.memory.size=8", "policy.memory.horizon=8",
     )  # fmt: skip
     experiment.executor.threads.num_threads = 2
-    tracer = Tracer(experiment.executor, tmp_path / "traces", 1)
+    tracer = Tracer(experiment.executor, tmp_path / "traces")
     tracer.ask()
     for _ in range(4):
         tracer.begin()
@@ -96,7 +97,7 @@ def test_what_other_threads_do_in_an_iteration_is_in_its_trace(make_experiment, 
 @pytest.mark.parametrize("failing", [False, True])
 def test_after_a_traced_iteration_phases_are_as_they_were(make_experiment, tmp_path, failing):
     executor = make_experiment().executor
-    tracer = Tracer(executor, tmp_path / "traces", 1)
+    tracer = Tracer(executor, tmp_path / "traces")
     executor.span = former = lambda name: nullcontext()
     executor.begin_at(2)  # all is compiled
     tracer.ask()
@@ -117,7 +118,7 @@ def test_a_trace_that_cannot_be_written_ends_nothing(trained, tmp_path):
 
 
 def test_episodes_are_recorded_as_the_policy_plays_them_then(trained):
-    run, page = trained("episodes.every_iterations=3", "episodes.max_steps=50")
+    run, page = trained("episodes.every_iterations=3")
     names = sorted(os.listdir(run.episode_folder))
     assert names == ["iteration-000000003.episode.gz", "iteration-000000006.episode.gz"]
     assert [text for text in told(page) if text.startswith("episode: ")] == [
@@ -130,9 +131,10 @@ def test_episodes_are_recorded_as_the_policy_plays_them_then(trained):
     assert episode.moment(0).returns == (episode.moment(0).step,)  # a reward of 1 each
 
 
-def test_looking_changes_nothing_that_is_learned(make_experiment, trained):
+def test_looking_changes_nothing_that_is_learned(make_experiment, trained, monkeypatch):
     names = ("gradients", "weights", "trace", "episodes")
-    run, _ = trained(*(f"{name}.every_iterations=1" for name in names), "trace.keep=2")
+    monkeypatch.setattr(tracing, "TRACES_KEPT", 2)
+    run, _ = trained(*(f"{name}.every_iterations=1" for name in names))
     assert sorted(path.name[:19] for path in run.trace_folder.iterdir()) == [
         "iteration-000000005", "iteration-000000006",
     ]  # fmt: skip

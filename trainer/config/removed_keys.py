@@ -1,0 +1,27 @@
+"""Keys of 0.3 that 0.4 does not have, and what to write now. The table goes with 0.5."""
+
+from __future__ import annotations
+
+GONE = "gone: "
+
+# `*` stands for the algorithm's own table. The value is the new key, or "gone: " and the reason.
+REMOVED_KEYS = {
+    "evaluation.time_fraction": "evaluation.every_env_steps",
+    "normalization.reward_centring": GONE + "reward and reward_limit are left",
+    "ranks.silent_for_s": GONE + "a rank counts as lost after 7 s of silence",
+    "recorder.on": GONE + "every run has a recorder",
+    "recorder.wait_s": GONE + "a run that ends waits up to 2 s for its recorder",
+    "trace.keep": GONE + "the newest 6 traces are kept",
+    "episodes.keep": GONE + "the newest 20 episodes are kept",
+    "episodes.max_steps": GONE + "an episode has up to 1,000 env steps",
+}
+
+
+def removed_key(key: str, algorithm: str) -> str:
+    """The end of an error's text for a key that 0.3 had; empty for other keys."""
+    table, _, name = key.rpartition(".")
+    now = REMOVED_KEYS.get(f"*.{name}" if table == algorithm else key, "")
+    now = now.replace("*", algorithm)
+    if now.startswith(GONE):
+        return f" is {now}"
+    return f" is now '{now}'" if now else ""
