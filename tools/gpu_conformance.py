@@ -140,8 +140,7 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "gradients": {"clipped": ("own.max_grad_norm=0.05",)},
     "sampler": {
         "sequential": ("own.sampler=sequential",),
-        "prioritised": ("own.sampler=prioritised", "own.priority_exponent=0.7",
-                        "own.importance_exponent=0.2"),
+        "prioritised": ("own.sampler=prioritised", "own.priority_exponent=0.7"),
     },
     "advantages": {
         "over rollouts": ("own.normalize_advantages=rollout", "own.gae_lambda=0.8"),
@@ -150,7 +149,7 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
     "KL": {"KL stop": ("own.target_kl=0.001",)},
     "pieces": {"pieces": ("own.max_minibatch_size=24",)},
     "clipping": {
-        "less clipping": ("own.clip_coef=0.1", "own.clip_schedule=linear", "own.value_clip=0.5"),
+        "less clipping": ("own.clip_coef=0.1", "own.value_clip=0.5"),
     },
     "entropy": {"entropy": ("own.entropy_coef=0.01", "own.entropy_schedule=cosine")},
     "epochs": {"one epoch": ("own.num_epochs=1", "own.num_minibatches=8")},
@@ -159,22 +158,18 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
         "kickstart": (
             f"kickstart.teachers=['{TEACHER}']", "kickstart.policy_coef=0.5",
             "kickstart.value_coef=0.1", "kickstart.until_fraction=0.6",
-            "kickstart.fade_fraction=0.3",
         ),
     },
     "lambda": {"lambda": ("own.q_lambda=0.3",)},
     "random actions": {
         "epsilon": ("own.epsilon_start=0.5", "own.epsilon_end=0.1", "own.epsilon_fraction=0.3"),
     },
-    "priorities": {
-        "priorities": ("replay.priority_exponent=0.6", "replay.importance_exponent=0.2"),
-    },
+    "priorities": {"priorities": ("replay.priority_exponent=0.6",)},
     "steps": {"n-step": ("own.n_step=4",)},
     "targets": {
-        "soft targets": ("own.target_tau=0.05", "own.target_every=2"),
+        "soft targets": ("own.target_tau=0.05",),
         "copied targets": ("own.target_tau=1", "own.target_every=4"),
     },
-    "NaN": {"NaN fails": ("own.nan_updates=fail",)},
     "checkpoint": {"no replay kept": ("checkpoint.replay=false",)},
     "double": {"not double": ("own.double=false",), "by quantile":
                ("own.double=false", "own.best_by=quantile")},
@@ -197,7 +192,7 @@ SWITCHES: dict[str, dict[str, tuple[str, ...]]] = {
         "not smoothed": ("own.smoothing_std=0",),
     },
     "temperature": {
-        "alpha stays": ("own.alpha=0.2", "own.learn_alpha=false"),
+        "alpha stays": ("own.alpha=0.2",),
         "target entropy": ("own.target_entropy=-0.5",),
     },
 }  # fmt: skip

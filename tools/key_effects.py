@@ -38,9 +38,9 @@ ELSEWHERE = (
     "rollout", "overlap", "compile", "evaluation.", "checkpoint.", "stop.",
     "recorder.", "gradients.", "weights.", "trace.", "episodes.",
 )  # fmt: skip
-# What a short run on the processor cannot show: `nan_updates` waits for NaN, `capacity` for a full
-# replay, `memory` for a GPU, `max_minibatch_size` is the same sum in pieces; teachers are files.
-UNSEEN = ("nan_updates", "replay.capacity", "replay.memory", "ppo.max_minibatch_size", "kickstart.")
+# What a short run on the processor cannot show: `capacity` waits for a full replay, `memory` for a
+# GPU, `max_minibatch_size` is the same sum in pieces; teachers are files.
+UNSEEN = ("replay.capacity", "replay.memory", "ppo.max_minibatch_size", "kickstart.")
 
 Values = dict[str, Any]
 

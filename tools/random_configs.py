@@ -92,6 +92,7 @@ TEXTS = {
         " {until_env_steps = 80, num_robots = 3, num_obstacles = 1, min_goal_distance_m = 30}]",
         "[{}]", "[{until_env_steps = 40, num_robots = 99, min_goal_distance_m = 20}]", "[1]",
     ),
+    **{f"{name}.alpha": ("auto", "0.2", "1000", "1e-9") for name in ("sac", "tqc", "crossq")},
     "workers.num_workers": ("0", "1", "2", "auto", "64", "3"),
     "workers.async_factor": ("1", "2", "auto"),
 }  # fmt: skip

@@ -17,6 +17,7 @@ from ..machine.threads import torch_threads
 from ..machine.values import Scalar, State
 from ..memory.replay import Batch, Priorities, Replay
 from ..memory.rollout import Rollout
+from ..memory.samplers import importance_exponent
 from ..policies.actor import Actor
 from ..policies.draws import Kind, make_draws
 from ..policies.network import Network
@@ -129,9 +130,7 @@ class OffPolicy(Algorithm):
             self.num_updates_each, MOST_UPDATES_IN_GRAPH, section.updates_at_once
         )
         self._means: dict[str, Tensor] = {}  # over the blocks of an iteration
-        fails = self.section.nan_updates == "fail"
-        fails_by = f"{settings.algorithm}.nan_updates" if fails else ""
-        self.finite_updates = FiniteUpdates(self.is_inline, device, fails_by)
+        self.finite_updates = FiniteUpdates(self.is_inline, device)
         self._num_rows_each = settings.rollout_size
         if self.replay.nbytes >= SAID_FROM_BYTES:
             size = f"{self.replay.nbytes / 2**30:,.1f} GiB of memory"
@@ -257,7 +256,7 @@ class OffPolicy(Algorithm):
         if not self._may_learn or (self.is_inline and not num_due):
             return {}
         rate: Any = self.learning_rate(progress_fraction)
-        beta = self.beta(progress_fraction)
+        beta = importance_exponent(progress_fraction)
         if self.is_inline:
             means = self._learn_in_turn(num_done, num_due, num_env_steps, rate, beta)
         else:
@@ -308,7 +307,7 @@ class OffPolicy(Algorithm):
 
     def _notice_left_out(self, rollout: Rollout | None) -> None:
         """Say once that transitions were left out of the replay, and which number of `rollout` was
-        the first. Raises FloatingPointError where that is to end the run.
+        the first.
         """
         if self._has_left_out or not int(self.replay.num_left_out):
             return
@@ -316,8 +315,6 @@ class OffPolicy(Algorithm):
         origin = origin_in_rollout(rollout) if rollout else ""
         notice = "transitions were left out of the replay, since not all their numbers are finite"
         notice = f"{notice}: {origin}" if origin else notice
-        if self.section.nan_updates == "fail":
-            raise FloatingPointError(f"{notice}; {self.settings.algorithm}.nan_updates = fail")
         self._notices.append(f"{notice}; replay/left_out counts them")
 
     def look(self) -> None:
@@ -339,18 +336,12 @@ class OffPolicy(Algorithm):
                 "distances from the target were not finite; replay/refused_updates counts on"
             )
 
-    def beta(self, progress_fraction: Scalar) -> Any:
-        """How far weights undo priorities, growing to 1 by the end of the run."""
-        start = self.settings.table("replay").importance_exponent
-        return start + (1 - start) * progress_fraction
-
     def move_target(self, target: Network, network: Network, active: Tensor | None) -> None:
-        """Move a target network where the update under way is one that does."""
+        """Move a target network by a part of the way; not at all where `active` [] is 0."""
         tau = self.section.target_tau
-        is_due = (self.num_updates + 1) % self.section.target_every == 0
         if active is not None:
-            target.flat_parameters.lerp_(network.flat_parameters, tau * active * is_due)
-        elif is_due:
+            target.flat_parameters.lerp_(network.flat_parameters, tau * active)
+        else:
             target.follow(network, tau)
 
     @abstractmethod

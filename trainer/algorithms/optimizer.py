@@ -101,9 +101,8 @@ class FiniteUpdates:
     every update, on the device if graphs do.
     """
 
-    def __init__(self, is_inline: bool, device: torch.device, fails_by: str = "") -> None:
-        """If `fails_by` names a setting, the first skipped update ends the run."""
-        self._fails_by, self._is_inline = fails_by, is_inline
+    def __init__(self, is_inline: bool, device: torch.device) -> None:
+        self._is_inline = is_inline
         zero = torch.zeros((), dtype=torch.int64, device=device)
         self.num_skipped: Any = 0 if is_inline else zero
         self._origin, self._has_notified = "", False
@@ -113,8 +112,6 @@ class FiniteUpdates:
     ) -> Tensor | None:
         """`moves`, or 0 if `checked` [], a sum of everything to check, is not finite. `origin`
         returns a sentence on the cause; it is called the first time only.
-
-        Raises FloatingPointError then if the run is to end.
         """
         if not self._is_inline:
             is_finite = checked.isfinite()
@@ -132,27 +129,17 @@ class FiniteUpdates:
         if count and not self.num_skipped:
             self._origin = origin()
         self.num_skipped += count
-        if count and self._fails_by:
-            raise FloatingPointError(self._sentence())
 
     def notices(self) -> list[str]:
         """New notices, each returned once; waits for the device."""
         if self._has_notified or not int(self.num_skipped):
             return []
-        if self._fails_by:
-            raise FloatingPointError(self._sentence())
         self._has_notified = True
-        return [f"{self._sentence()}; updates/skipped counts such updates"]
-
-    def _sentence(self) -> str:
-        what = "the gradient of an update was not finite"
-        if self._fails_by:
-            return f"{what}{self._because}; {self._fails_by} = fail"
-        return f"an update was skipped, since its gradient was not finite{self._because}"
-
-    @property
-    def _because(self) -> str:
-        return f": {self._origin}" if self._origin else ""
+        because = f": {self._origin}" if self._origin else ""
+        return [
+            f"an update was skipped, since its gradient was not finite{because}; updates/skipped "
+            "counts such updates"
+        ]
 
     def state_dict(self) -> State:
         return {"num_skipped": int(self.num_skipped), "has_notified": self._has_notified}

@@ -33,14 +33,12 @@ class Coefficients:
     """The scheduled coefficients of one iteration."""
 
     learning_rate: Scalar
-    clip_coef: Scalar
     entropy_coef: Scalar
 
     @classmethod
     def at(cls, section: PPOConfig, progress_fraction: Scalar) -> Coefficients:
         return cls(
             scheduled(section.learning_rate, section.learning_rate_schedule, progress_fraction),
-            scheduled(section.clip_coef, section.clip_schedule, progress_fraction),
             scheduled(section.entropy_coef, section.entropy_schedule, progress_fraction),
         )
 
@@ -73,7 +71,7 @@ def ppo_loss_sums(
     outputs: Tensor,
     values: Tensor,
     batch: Batch,
-    clip_coef: Scalar,
+    clip_coef: float,
     value_clip: float | None = None,
 ) -> LossSums:
     """The terms of the clipped objective, summed over the samples, from the `outputs` [B, O] and
@@ -90,8 +88,7 @@ def ppo_loss_sums(
     log_probs, entropy = distribution.log_prob_and_entropy(outputs, batch.actions)
     log_ratios = log_probs - batch.log_probs
     ratios = log_ratios.exp()
-    limits: Any = (1 - clip_coef, 1 + clip_coef)
-    clipped_ratios = ratios.clamp(*limits)
+    clipped_ratios = ratios.clamp(1 - clip_coef, 1 + clip_coef)
     objective = torch.minimum(ratios * batch.advantages, clipped_ratios * batch.advantages)
     squares = (values - batch.returns).square()
     if value_clip:
@@ -270,14 +267,13 @@ class PPO(OnPolicy):
 
         A minibatch that is too large for one pass, or that threads share, is divided into pieces.
         """
-        scheduled: tuple[Scalar, Scalar] = (coefficients.clip_coef, coefficients.entropy_coef)
+        entropy_coef = coefficients.entropy_coef
         if self.is_inline and self._compiles:  # another number would be compiled again
-            clip_coef, entropy_coef = (torch.as_tensor(x, dtype=torch.float32) for x in scheduled)
-            scheduled = clip_coef, entropy_coef
+            entropy_coef = torch.as_tensor(entropy_coef, dtype=torch.float32)
         num_samples, like = minibatch.num_samples, self.policy.flat_parameters
 
         def gradient_of(piece: Minibatch) -> tuple[Tensor, Tensor]:
-            loss, sums = self._loss_of(piece, *scheduled)
+            loss, sums = self._loss_of(piece, entropy_coef)
             return flat_gradient(loss / num_samples, self.parameters), sums.double()
 
         local = None
@@ -301,9 +297,7 @@ class PPO(OnPolicy):
             minibatch = auxiliary.in_pieces(minibatch, pieces, self.policy)
         return [minibatch.at(piece) for piece in pieces]
 
-    def loss_sum(
-        self, piece: Minibatch, clip_coef: Scalar, entropy_coef: Scalar
-    ) -> tuple[Tensor, Tensor]:
+    def loss_sum(self, piece: Minibatch, entropy_coef: Scalar) -> tuple[Tensor, Tensor]:
         """The loss summed over all samples, and the sum of each of its terms."""
         section, policy = self.section, self.policy
         evaluation = piece.evaluate(policy)
@@ -312,7 +306,7 @@ class PPO(OnPolicy):
             evaluation.outputs,
             evaluation.values,
             evaluation.samples,
-            clip_coef,
+            section.clip_coef,
             section.value_clip,
         )
         loss = sums.policy + section.value_coef * sums.value - entropy_coef * sums.entropy

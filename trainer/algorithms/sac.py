@@ -17,6 +17,8 @@ from .algorithm import LearnerSettings, Metrics
 from .off_policy import ADAM_EPSILON
 from .optimizer import FlatAdam
 
+FIRST_ALPHA = 1.0  # where it is tuned
+
 
 class SAC(OffPolicyActorCritic):
     """Rewards and alpha times the policy's entropy are what counts; alpha is learned so that the
@@ -30,7 +32,8 @@ class SAC(OffPolicyActorCritic):
         self, settings: LearnerSettings, policy: SquashedGaussianActor, **options: Any
     ) -> None:
         super().__init__(settings, policy, **options)
-        start = self.section.alpha
+        self._tunes_alpha = self.section.alpha == "auto"
+        start = FIRST_ALPHA if self._tunes_alpha else self.section.alpha
         self.log_alpha = torch.full((1,), math.log(start), device=policy.flat_parameters.device)
         self.alpha = torch.full_like(self.log_alpha, start)
         self.alpha_optimizer = FlatAdam(self.log_alpha, ADAM_EPSILON)
@@ -57,7 +60,7 @@ class SAC(OffPolicyActorCritic):
 
     def after_critics(self, figures: Metrics, rate: Any, active: Tensor | None) -> None:
         """Move alpha by the actions' log-probabilities."""
-        if self.section.learn_alpha:
+        if self._tunes_alpha:
             # d/d log alpha of -log alpha * (log pi + target entropy)
             gradient = figures["policy/entropy"].view(1) - self.target_entropy
             self.alpha_optimizer.step(gradient, rate, active)

@@ -115,7 +115,11 @@ class ValueBased(OffPolicy):
         norm = scaled_down(gradient, self.section.max_grad_norm)
         moves = self.moving(norm + loss, moves, batch)
         self.optimizer.step(gradient, rate, moves)
-        self.move_target(self.target, self.network, moves)
+        is_due: Any = (self.num_updates + 1) % self.section.target_every == 0
+        if moves is not None:
+            self.move_target(self.target, self.network, moves * is_due)
+        elif is_due:
+            self.move_target(self.target, self.network, None)
         return {**figures, "optimizer/grad_norm": norm}, losses.priority
 
     @property

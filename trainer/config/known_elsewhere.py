@@ -92,7 +92,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "policy_noise": ("*.smoothing_std",),
     "target_noise_clip": ("*.smoothing_clip",),
     "noise_clip": ("*.smoothing_clip",),
-    "autotune": ("*.learn_alpha",),
+    "autotune": ("*.alpha",),
     "use_sde": ("*.exploration",),
     "n_atoms": ("*.num_atoms",),
     "v_min": ("*.lowest",),

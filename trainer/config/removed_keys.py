@@ -14,6 +14,18 @@ REMOVED_KEYS = {
     "trace.keep": GONE + "the newest 6 traces are kept",
     "episodes.keep": GONE + "the newest 20 episodes are kept",
     "episodes.max_steps": GONE + "an episode has up to 1,000 env steps",
+    "ppo.clip_schedule": GONE + "ppo.clip_coef stays as it is over the run",
+    "ppo.recompute_advantages": GONE + "advantages are computed once for each rollout",
+    "ppo.recompute_returns": GONE + "returns are computed once for each rollout",
+    "ppo.rho_clip": GONE + "there is no V-trace",
+    "ppo.c_clip": GONE + "there is no V-trace",
+    "ppo.importance_exponent": GONE + "it is 0.4 at first and rises to 1",
+    "replay.importance_exponent": GONE + "it is 0.4 at first and rises to 1",
+    "kickstart.act_prob": GONE + "teachers do not act",
+    "kickstart.fade_fraction": GONE + "it is 0.5",
+    "*.nan_updates": GONE + "such an update is skipped",
+    "*.learn_alpha": GONE + 'alpha = "auto" is tuned, a number stays',
+    "*.target_every": GONE + "targets move with every update of the actor",
 }
 
 

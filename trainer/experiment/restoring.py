@@ -79,7 +79,7 @@ def scheduled_values(config: TrainConfig, env_steps: int) -> dict[str, float]:
     section = config.algorithm_section
     fraction = min(env_steps / (config.num_scheduled_iterations * config.rollout_size), 1.0)
     values = {}
-    for key in ("learning_rate", "clip_coef", "entropy_coef"):
+    for key in ("learning_rate", "entropy_coef"):
         schedule: Any = getattr(section, f"{key.removesuffix('_coef')}_schedule", "constant")
         if schedule != "constant":
             value = scheduled(getattr(section, key), schedule, fraction)

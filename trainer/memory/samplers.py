@@ -13,7 +13,14 @@ from ..policies.draws import FOR_ROWS, Orders, make_draws, side_seed
 from ..returns.gae import normalized
 from .rollout import Rollout
 
+IMPORTANCE_EXPONENT = 0.4  # beta at the start of a run
+
 Drawn = Iterator[tuple[Tensor, Tensor | None]]
+
+
+def importance_exponent(progress_fraction: Any) -> Any:
+    """How far weights undo priorities: beta, which grows to 1 by the end of the run."""
+    return IMPORTANCE_EXPONENT + (1 - IMPORTANCE_EXPONENT) * progress_fraction
 
 
 def next_minibatches(orders: Orders, num_samples: int, num_minibatches: int) -> Tensor:
@@ -124,7 +131,7 @@ class Prioritised(LocalSampler):
     def __init__(
         self, section: Any, num_parts: int, seed: int, device: torch.device, is_inline: bool
     ) -> None:
-        self._alpha, self._beta = section.priority_exponent, section.importance_exponent
+        self._alpha = section.priority_exponent
         self._num_parts = num_parts
         shape = (section.num_minibatches, num_parts)
         own_seed = side_seed(seed, FOR_ROWS)
@@ -134,7 +141,7 @@ class Prioritised(LocalSampler):
         num_parts = batch.num_parts
         num_minibatches = min(num_minibatches, num_parts)
         probs = probabilities(batch.part_advantages, self._alpha)
-        beta = self._beta + (1 - self._beta) * progress_fraction
+        beta = importance_exponent(progress_fraction)
         weights = (num_parts * probs).pow(-beta).masked_fill(probs == 0, 0.0)
         uniform = self._draws.next()[:num_minibatches, :num_parts]
         for index in without_replacement(probs, uniform, num_parts // num_minibatches):

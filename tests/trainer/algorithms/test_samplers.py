@@ -22,8 +22,7 @@ CPU = torch.device("cpu")
 
 
 def section(**changes):
-    values = {"sampler": "prioritised", "priority_exponent": 0.5, "importance_exponent": 0.5,
-              "num_minibatches": 2}  # fmt: skip
+    values = {"sampler": "prioritised", "priority_exponent": 0.5, "num_minibatches": 2}
     return SimpleNamespace(**{**values, **changes})
 
 
@@ -55,8 +54,8 @@ def test_pairs_are_drawn_as_one_after_the_other_would_be():
 
 def test_weights_undo_the_probabilities_as_far_as_beta_says():
     sampler = Prioritised(section(num_minibatches=1), 2, 0, CPU, True)
-    # P = 3/4 and 1/4: (2 * 3/4)^-1/2 and (2 * 1/4)^-1/2; at the end 1 / (S P)
-    for fraction, beta in ((0.0, 0.5), (1.0, 1.0)):
+    # P = 3/4 and 1/4: (2 * 3/4)^-0.4 and (2 * 1/4)^-0.4; at the end 1 / (S P)
+    for fraction, beta in ((0.0, 0.4), (0.5, 0.7), (1.0, 1.0)):
         ((index, weights),) = sampler.epoch(batch(9.0, 1.0), 1, fraction)
         expected = torch.tensor([1.5, 0.5])[index] ** -beta
         torch.testing.assert_close(weights, expected)

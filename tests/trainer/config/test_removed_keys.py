@@ -14,6 +14,7 @@ from operant.trainer.config.removed_keys import GONE, REMOVED_KEYS
     [
         ("ranks.silent_for_s=3", "is gone: a rank counts as lost after 7 s of silence"),
         ("evaluation.time_fraction=0.2", "is now 'evaluation.every_env_steps'"),
+        ("sac.learn_alpha=false", 'is gone: alpha = "auto" is tuned, a number stays'),
     ],
 )
 def test_a_removed_key_is_one_line(override, line):

@@ -50,9 +50,6 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "policy.memory.kind": (CART_POLE_DQN, ("policy.memory.kind=lstm",), "only ppo has them"),
     "policy.memory.size": (CART_POLE, ("policy.memory.size=32",), "policy.memory.kind = none"),
     "policy.memory.horizon": (CART_POLE, ("policy.memory.horizon=8",), "policy.memory.kind = none"),
-    "replay.importance_exponent": (
-        CART_POLE_DQN, ("replay.importance_exponent=0.5",), "are no priorities",
-    ),
     "normalization.obs": (TINYPHYSICS, ("normalization.obs=true",), "come in fixed units"),
     "normalization.reward_limit": (
         CART_POLE_DQN, ("normalization.reward_limit=1",), "dqn has no use",
@@ -112,11 +109,9 @@ def test_a_table_of_other_algorithms_or_environments_is_refused(table):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "key", ["ac_iqn.loss", "tqc.loss", "crossq.target_tau", "crossq.target_every"]
-)
+@pytest.mark.parametrize("key", ["ac_iqn.loss", "tqc.loss", "crossq.target_tau"])
 def test_inherited_settings_without_effect_are_refused_and_not_listed(key):
-    value = {"loss": "huber", "target_tau": "0.5", "target_every": "3"}[key.partition(".")[2]]
+    value = {"loss": "huber", "target_tau": "0.5"}[key.partition(".")[2]]
     with pytest.raises(ConfigError, match=f"^{key} = {value}: (its critic|crossq has no target)"):
         make_config({"env": "pendulum", "algorithm": key.partition(".")[0]}, [f"{key}={value}"])
     listed = {name for name, _, _ in fields_with_defaults()}
@@ -143,7 +138,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
          "crossq, ac_iqn"),
         (PENDULUM_SAC, ("env=cart_pole",),
          "sac needs continuous actions; cart_pole has discrete ones: ppo, pqn, dqn"),
-        (PENDULUM_SAC, ("sac.learn_alpha=false", "sac.target_entropy=-1"), "alpha stays"),
+        (PENDULUM_SAC, ("sac.alpha=0.1", "sac.target_entropy=-1"), "alpha stays"),
         (PENDULUM_DDPG, ("ddpg.smoothing_clip=0.1",), "ddpg.smoothing_std = 0"),
         (CART_POLE_DQN, ("policy.initial_log_std=-1",), "dqn has no use for it"),
         (CART_POLE, ("policy.precision=float16",), "ppo takes float32 or bfloat16"),
@@ -178,7 +173,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
         ("cart_pole_c51", ("c51.lowest=3", "c51.highest=2"),
          r"c51\.lowest = 3 is not below c51\.highest = 2"),
         ("pendulum_tqc", ("tqc.dropped_quantiles=25",), "= 25 leaves none of"),
-        ("pendulum_td3", ("td3.target_every=3",), "= 3: targets move with"),
+        (PENDULUM_SAC, ("sac.alpha=0",), "sac.alpha: expected auto or a number above 0, .* got 0$"),
         ("cart_pole_iqn", ("policy.hidden_sizes=[]",), "iqn needs a hidden layer"),
         ("marine_nav_sac", ("policy.hidden_sizes=[]",), "sac needs a hidden layer"),
         (MARINE_NAV_PPO, ("ppo.num_minibatches=7",), "256 environments x 5 agents x 64 steps = 8"),

@@ -19,7 +19,7 @@ from operant.trainer.policies.draws_on_gpu import CountedOrders
         ["ppo.normalize_advantages=off", "policy.activation=relu", "ppo.max_grad_norm=0.01"],
         ["normalization.obs=true", "normalization.reward=true", "ppo.num_minibatches=1"],
         ["ppo.clip_coef=0.01", "ppo.target_kl=0.01", "ppo.num_epochs=8"],
-        ["ppo.learning_rate_schedule=linear", "ppo.clip_schedule=cosine", "ppo.value_clip=0.1"],
+        ["ppo.learning_rate_schedule=cosine", "ppo.value_clip=0.1"],
     ],
     ids=["default", "rollout", "off", "normalized", "clipped", "scheduled"],
 )

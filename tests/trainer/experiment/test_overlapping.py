@@ -18,7 +18,7 @@ MEMORY = ("policy.memory.kind=lstm", "policy.memory.horizon=8")
 RUNS = {
     "plain": (),
     "normalized": ("normalization.obs=true", "normalization.reward=true"),
-    "scheduled": ("ppo.learning_rate_schedule=linear", "ppo.clip_schedule=cosine"),
+    "scheduled": ("ppo.entropy_coef=0.01", "ppo.entropy_schedule=cosine"),
     "stopped by kl": ("ppo.target_kl=0.001", "ppo.num_epochs=6", "ppo.learning_rate=1e-2"),
     "with memory": (*MEMORY, "normalization.obs=true"),
     "prioritised": ("ppo.sampler=prioritised",),

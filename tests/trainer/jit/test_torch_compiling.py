@@ -25,8 +25,9 @@ pytestmark = pytest.mark.slow
 PYTORCH = "ppo.max_minibatch_size=1000000"
 MEMORY = ("policy.memory.kind=lstm", "policy.memory.horizon=8")
 DEAD = ("env=gymnasium:CartPole-v1", "gymnasium.vectorization=own")  # next-step resets: dead steps
+SCHEDULED = ("ppo.entropy_schedule=linear", "ppo.entropy_coef=0.01")
 RUNS = {
-    "ppo": (PYTORCH, "ppo.clip_schedule=linear", "ppo.entropy_coef=0.01"),
+    "ppo": (PYTORCH, *SCHEDULED),
     "in pieces": ("ppo.max_minibatch_size=16", "ppo.sampler=prioritised"),
     "memory": (*MEMORY, "contrastive.coef=0.1", "normalization.obs=true"),
     "dead steps": (*DEAD, PYTORCH, "ppo.num_epochs=1"),
@@ -84,7 +85,7 @@ def test_they_do_with_machine_code(make_experiment):
 
 
 def test_they_do_as_a_gpu_would_have_it(quick, make_cuda_experiment):
-    check_one_iteration(make_cuda_experiment, "ppo.clip_schedule=linear")
+    check_one_iteration(make_cuda_experiment, *SCHEDULED)
 
 
 def test_all_is_compiled_beforehand_and_nothing_is_learned_by_it(quick, make_experiment, run):

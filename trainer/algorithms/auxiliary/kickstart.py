@@ -19,6 +19,8 @@ from ...policies.recurrent_actor_critic import RecurrentActorCritic
 from ..minibatches import Evaluation, Minibatch
 from .auxiliary_loss import AuxiliaryLoss
 
+FADE_FRACTION = 0.5
+
 Teacher = ActorCritic | RecurrentActorCritic
 
 
@@ -59,12 +61,10 @@ class Kickstart(AuxiliaryLoss):
         ]
 
     def factor(self, progress_fraction: Scalar) -> Tensor:
-        """1 at first; it falls to 0 over the last `fade_fraction` of `until_fraction`."""
-        until, fade = self._section.until_fraction, self._section.fade_fraction
+        """1 at first; it falls to 0 over the last `FADE_FRACTION` of `until_fraction`."""
+        until = self._section.until_fraction
         progress = torch.as_tensor(progress_fraction, dtype=torch.float32)
-        if not fade:
-            return (progress < until).float()
-        return ((until - progress) / (until * fade)).clamp(0.0, 1.0)
+        return ((until - progress) / (until * FADE_FRACTION)).clamp(0.0, 1.0)
 
     def begin(self, rollout: Rollout, progress_fraction: Scalar) -> None:
         self.weight = self.factor(progress_fraction)

@@ -218,7 +218,7 @@ class CompiledUpdate:
         section = self.section
         terms = (
             coefficients.learning_rate,
-            coefficients.clip_coef,
+            section.clip_coef,
             coefficients.entropy_coef,
             section.value_coef,
             section.value_clip or math.inf,

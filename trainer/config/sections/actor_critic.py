@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ....shared import Metric
 from ...settings.facts import Facts
@@ -52,12 +52,6 @@ class ActorCriticConfig(OffPolicyConfig):
         super().check(facts)
         if facts.encoder == ENVIRONMENT:
             check_hidden_layer(facts, "joins what it sees and what it does in one")
-        if self.target_every > 1 and self.target_every % self.policy_delay:
-            name = facts.algorithm_table
-            raise ValueError(
-                f"{name}.target_every = {self.target_every}: targets move with the actor, "
-                f"{name}.policy_delay = {self.policy_delay}; a multiple of that"
-            )
 
 
 class DDPGConfig(ActorCriticConfig):
@@ -122,11 +116,19 @@ class SACConfig(ActorCriticConfig):
     exploration_std: float = Field(
         0.05, gt=0, le=10, description="initial standard deviation of that matrix"
     )
-    alpha: float = Field(1.0, gt=0, le=1000, description="initial entropy coefficient")
-    learn_alpha: bool = Field(True, description="tune alpha to reach target_entropy")
+    alpha: float | Literal["auto"] = Field(
+        "auto", description="entropy coefficient; auto: tuned to reach target_entropy, from 1 on"
+    )
     target_entropy: float | None = Field(
         None, ge=-1000, le=1000, description="in nats; none: minus the number of actions"
     )
+
+    @field_validator("alpha", mode="before")
+    @classmethod
+    def _is_a_number_or_auto(cls, alpha: object) -> object:
+        if alpha == "auto" or (isinstance(alpha, int | float) and 0 < alpha <= 1000):
+            return alpha
+        raise ValueError(f"expected auto or a number above 0, up to 1000, got {alpha}")
 
     def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(facts)
@@ -134,8 +136,8 @@ class SACConfig(ActorCriticConfig):
         if self.exploration == "policy":
             reason = f"there is no noise to explore with, {name}.exploration = policy"
             yield f"{name}.exploration_std", reason
-        if not self.learn_alpha:
-            yield f"{name}.target_entropy", f"alpha stays, {name}.learn_alpha = false"
+        if self.alpha != "auto":
+            yield f"{name}.target_entropy", f"alpha stays, {name}.alpha = {self.alpha}"
 
 
 class TQCConfig(SACConfig):
@@ -163,7 +165,7 @@ class CrossQConfig(SACConfig):
     """SAC with batch renormalisation, no target networks; Bhatt et al. 2024, arXiv:1902.05605."""
 
     unused_fields: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("target_tau", "target_every"), "crossq has no target networks"),
+        "target_tau": "crossq has no target networks",
         **dict.fromkeys(("exploration", "exploration_std"), "crossq samples from the policy"),
     }
 

@@ -20,6 +20,7 @@ class ValueBasedConfig(OffPolicyConfig):
 
     action_kinds: ClassVar[tuple[str, ...]] = ("Discrete",)
 
+    target_every: int = Field(1, ge=1, description="interval between target updates, in updates")
     double: bool = Field(True, description="the online network chooses the target's next action")
     dueling: bool = Field(False, description="dueling network: Q is a state value plus advantages")
     noisy_std: float = Field(0.0, ge=0, le=10, description=NOISY_STD)

@@ -22,10 +22,10 @@ class KickstartConfig(Section):
         0.0, ge=0, le=1000, description="weight of the squared difference from the teacher's values"
     )
     until_fraction: Fraction = Field(
-        0.5, gt=0, description="fraction of the run after which the teachers' weight is 0"
-    )
-    fade_fraction: Fraction = Field(
-        0.5, description="last fraction of that time, over which the teachers' weight falls to 0"
+        0.5,
+        gt=0,
+        description="fraction of the run after which the teachers' weight is 0; it falls over the "
+        "second half of that time",
     )
 
     @property

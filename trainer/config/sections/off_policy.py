@@ -46,9 +46,6 @@ class ReplayConfig(Section):
     priority_exponent: Fraction = Field(
         0.0, description="alpha: how much larger errors are preferred; 0: uniform sampling"
     )
-    importance_exponent: Fraction = Field(
-        0.4, description="initial beta of the importance weights; rises to 1"
-    )
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -104,14 +101,8 @@ class OffPolicyConfig(EpsilonGreedyConfig):
     target_tau: float = Field(
         0.005, gt=0, le=1, description="step of each target update; 1: copy the online network"
     )
-    target_every: int = Field(1, ge=1, description="interval between target updates, in updates")
     max_grad_norm: float = Field(
         10.0, gt=0, description="maximum gradient norm; larger gradients are scaled down to it"
-    )
-
-    nan_updates: Literal["skip", "fail"] = Field(
-        "skip",
-        description="an update with NaN or infinity in its gradient: skip it, or end the run",
     )
 
     def num_updates(self, rollout_size: int) -> int:
@@ -150,9 +141,6 @@ class OffPolicyConfig(EpsilonGreedyConfig):
 
     def ignored_keys(self, facts: Facts) -> Iterator[tuple[str, str]]:
         yield from super().ignored_keys(facts)
-        if not facts.tables["replay"].priority_exponent:
-            reason = "there are no priorities to undo, replay.priority_exponent = 0"
-            yield "replay.importance_exponent", reason
         where = "device = cpu" if facts.is_own else facts.env
         if facts.device == "cpu" or not facts.is_own:
             yield "replay.memory", f"{where} is on the processor, where all memory is the host's"

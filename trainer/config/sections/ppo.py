@@ -39,7 +39,6 @@ class PPOConfig(AlgorithmSection):
         4, ge=1, description="minibatches per epoch; must divide num_envs x rollout_steps"
     )
     clip_coef: float = Field(0.2, gt=0, le=10, description="clip range of the probability ratio")
-    clip_schedule: Schedule = Field("constant", description="schedule of clip_coef over the run")
     entropy_coef: float = Field(0.0, ge=0, le=10, description="weight of the entropy bonus")
     entropy_schedule: Schedule = Field(
         "constant", description="schedule of entropy_coef over the run"
@@ -67,9 +66,6 @@ class PPOConfig(AlgorithmSection):
     )
     priority_exponent: float = Field(
         0.5, ge=0, le=4, description="of prioritised: alpha; 0: as shuffled, each sample once"
-    )
-    importance_exponent: Fraction = Field(
-        0.4, description="of prioritised: initial beta of the importance weights; rises to 1"
     )
     max_minibatch_size: int = Field(
         0,
@@ -102,8 +98,7 @@ class PPOConfig(AlgorithmSection):
             for key in ContrastiveConfig.model_fields:
                 yield f"contrastive.{key}", "contrastive.coef = 0.0, which is off"
         if self.sampler != "prioritised":
-            for key in ("priority_exponent", "importance_exponent"):
-                yield f"ppo.{key}", f"no use for it, ppo.sampler = {self.sampler}"
+            yield "ppo.priority_exponent", f"no use for it, ppo.sampler = {self.sampler}"
         if self.num_epochs == 1:
             yield "ppo.target_kl", "no later epoch could be left out, ppo.num_epochs = 1"
         if not self.entropy_coef:

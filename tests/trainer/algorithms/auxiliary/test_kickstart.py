@@ -27,17 +27,15 @@ DECIDED_BY_NOBODY = SimpleNamespace(
 
 
 def section(**changes):
-    values = {"policy_coef": 1.0, "value_coef": 1.0, "until_fraction": 0.5, "fade_fraction": 0.4}
+    values = {"policy_coef": 1.0, "value_coef": 1.0, "until_fraction": 0.5}
     return SimpleNamespace(**{**values, **changes})
 
 
 def test_teachers_count_fully_then_less_and_less_then_not_at_all():
-    # until half of the run, the last 0.4 of that, from 0.3 on, falling
+    # until half of the run, the last half of that, from 0.25 on, falling
     kickstart = Kickstart(section(), (), DECIDED_BY_NOBODY, 1)
-    found = [float(kickstart.factor(x)) for x in (0.0, 0.3, 0.4, 0.5, 0.9)]
+    found = [float(kickstart.factor(x)) for x in (0.0, 0.25, 0.375, 0.5, 0.9)]
     assert found == pytest.approx([1, 1, 0.5, 0, 0], abs=1e-6)
-    at_once = Kickstart(section(fade_fraction=0.0), (), DECIDED_BY_NOBODY, 1)
-    assert [float(at_once.factor(x)) for x in (0.0, 0.49, 0.5)] == [1, 1, 0]
 
 
 def test_the_loss_is_the_divergence_from_each_teacher_and_the_distance_of_values():
@@ -81,8 +79,7 @@ def test_a_policy_is_drawn_to_its_teacher(make_experiment, small_config, teach, 
     teach(teacher(small_config))
     experiment = make_experiment(
         *TAUGHT, f"policy.memory.kind={memory}", "kickstart.policy_coef=10",
-        "ppo.learning_rate=3e-3", "kickstart.until_fraction=1", "kickstart.fade_fraction=0",
-        "total_env_steps=4000",
+        "ppo.learning_rate=3e-3", "kickstart.until_fraction=1", "total_env_steps=4000",
     )  # fmt: skip
     losses = [iterate(experiment)["loss/kickstart"] for _ in range(20)]
     assert losses[0] > 10 * 0.3  # of log 2 = 0.69 less what is left of it after four epochs
@@ -116,8 +113,7 @@ def test_teachers_that_no_longer_count_are_not_asked(
     make_experiment, small_config, teach, monkeypatch
 ):
     teach(teacher(small_config))
-    options = ("kickstart.until_fraction=0.5", "kickstart.fade_fraction=0")
-    experiment = make_experiment(*TAUGHT, *options)
+    experiment = make_experiment(*TAUGHT, "kickstart.until_fraction=0.5")
     asked = []
     (kickstart,) = experiment.algorithm.auxiliary_losses
     teacher_outputs = kickstart.teacher_outputs
