@@ -111,7 +111,7 @@ def other_values(key: Key, present: Any) -> Iterator[Any]:
     elif is_number(key.field):
         low, high = bounds(key.field)
         low, high = max(low, -5.0), min(high, 1024.0 if annotation is int else 1e9)
-        now = present if present is not None else 1.0
+        now = present if isinstance(present, int | float) else 1.0
         for value in (2 * now, now / 2, 1e-6, 1e-3, low, high, now + 1, now - 1, 0.3, -1.0):
             value = int(value) if annotation is int else float(value)
             if low <= value <= high and value != present:

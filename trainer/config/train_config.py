@@ -88,7 +88,7 @@ class TrainConfig(Section):
         "auto", description="where environments and policy run; auto: the GPU if there is one"
     )
     num_threads: int = Field(
-        0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured at the start"
+        0, ge=0, le=1024, description="cores to use; 0: the fastest number, measured during the run"
     )
     num_envs: int = Field(
         256, ge=1, le=2**24, description="number of parallel environments; 1 to 16,777,216"

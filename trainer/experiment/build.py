@@ -1,4 +1,4 @@
-"""Builds the parts of a plan. Numbers that the plan leaves open are measured: workers, threads."""
+"""Builds the parts of a plan. The number of workers is measured where the plan leaves it open."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ from ..envs.spec import HostedSpec
 from ..envs.workers.arrays import Array
 from ..envs.workers.choice import chosen, in_words, measured
 from ..jit.streams import TRAINING
-from ..machine.stopwatch import Stopwatch
 from ..machine.thread_choice import ThreadChoice
-from ..machine.threads import Threads, fastest_num_threads, numbers_to_try, one_torch_thread
+from ..machine.threads import Threads, numbers_to_try, one_torch_thread
 from ..policies.policy import first_state
 from ..returns.episodes import Evaluation, Progress
-from .compile_progress import CompileProgress, TellCompiled
 from .evaluation import evaluate
 from .experiment import Experiment, Inline, Parts
 from .graphs import Graphs
@@ -46,20 +44,16 @@ COLLECTORS: dict[str, type[Collector]] = {
 
 
 def make_experiment(
-    config: TrainConfig,
-    compiling: TellCompiled = lambda *_: None,
-    ranks: ProcessGroup = LOCAL,
-    spec: AnySpec | None = None,
+    config: TrainConfig, ranks: ProcessGroup = LOCAL, spec: AnySpec | None = None
 ) -> Experiment:
-    """The experiment of a configuration on this machine, for one of `ranks`. `compiling` is called
-    with the number of loops that are compiled. `spec` describes the environment, by default the one
-    of the configuration. Raises ConfigError.
+    """The experiment of a configuration on this machine, for one of `ranks`. `spec` describes the
+    environment, by default the one of the configuration. Raises ConfigError.
     """
     spec = spec or describe(config)
     planned = plan(config, spec, this_machine(), layout_of(config, ranks))
     device = ranks.device if ranks.size > 1 else torch.device(planned.device)
     if planned.executor == "inline":
-        return build(planned, ranks=ranks, compiling=compiling)
+        return build(planned, ranks=ranks)
     return build_on(device, planned, ranks=ranks)
 
 
@@ -97,17 +91,11 @@ def layout_of(config: TrainConfig, ranks: ProcessGroup) -> RankLayout | None:
     return RankLayout(ranks.size, ranks.num_on_machine, len(ranks.my_rows(config.num_envs)))
 
 
-def build(
-    plan: Plan,
-    threads: Threads | None = None,
-    ranks: ProcessGroup = LOCAL,
-    compiling: TellCompiled = lambda *_: None,
-) -> Experiment:
+def build(plan: Plan, threads: Threads | None = None, ranks: ProcessGroup = LOCAL) -> Experiment:
     """An experiment on the processor, with these `threads`, by default as many as planned."""
     if len(plan.workers) > 1:
         plan = with_fastest_workers(plan)
-    if threads is None:
-        threads = Threads(plan.num_threads or fastest_threads(plan, compiling))
+    threads = threads or Threads(plan.num_threads)
     inline, make_parts = Inline(threads), processor_parts
     if plan.host == "routes":
         # `tinyphysics_training` imports this folder, so it is imported by its name when a run
@@ -123,8 +111,7 @@ def build(
 
     experiment = Experiment(plan.config, inline, parts, ranks)
     if plan.tries_threads and experiment.algorithm.uses_threads:
-        was_measured = not plan.num_threads
-        inline.thread_choice = ThreadChoice(threads, numbers_to_try(), was_measured)
+        inline.thread_choice = ThreadChoice(threads, numbers_to_try())
     return experiment
 
 
@@ -231,30 +218,3 @@ def with_fastest_workers(plan: Plan) -> Plan:
         collector=groups_collector(workers),
         notices=(*plan.notices, in_words(found)),
     )
-
-
-def fastest_threads(plan: Plan, progress: TellCompiled) -> int:
-    """The number of threads with which an iteration is fastest, by measurement. The first iteration
-    compiles; `progress` is called with the number of loops that are compiled.
-    """
-
-    def iterate(threads: Threads) -> None:
-        if threads not in experiments:
-            close_all()  # environments may be many processes
-            experiments[threads] = build(plan, threads)
-        experiment = experiments[threads]
-        compiling = CompileProgress(experiment.loops)
-        experiment.on_tick(lambda: progress(*compiling.look()))
-        threads.tick()
-        list(experiment.iterate(Stopwatch(), wait=True))
-        threads.tick()
-
-    def close_all() -> None:
-        while experiments:
-            experiments.popitem()[1].close()
-
-    experiments: dict[Threads, Experiment] = {}
-    try:
-        return fastest_num_threads(iterate)
-    finally:
-        close_all()

@@ -38,9 +38,6 @@ class Compiled(NamedTuple):
     left_s: float | None
 
 
-TellCompiled = Callable[[int, int, str, float | None], None]  # is given what `Compiled` has
-
-
 class CompileProgress:
     """Watches loops while they are called for the first time, one after the other."""
 

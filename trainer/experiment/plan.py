@@ -22,8 +22,7 @@
                  1: algorithms with replay
                  all cores, divided by the ranks on this
                  machine: several ranks
-                 all cores: `pytorch`, environments of other libraries
-                 0, which means measured: all else
+                 all cores: all else
 
 In each field the first line that fits counts. A setting that no line takes is refused
 (`refusals.py`).
@@ -77,7 +76,7 @@ class Plan:
     host: str
     update: str
     collector: str  # empty with `routes`
-    num_threads: int  # 0: the fastest number, measured before the first iteration
+    num_threads: int  # at first
     tries_threads: bool  # measures other numbers during the run
     workers: tuple[tuple[int, int], ...]  # numbers of workers and groups; the fastest pair is taken
     precompiles: bool  # a second process compiles the learning loops
@@ -216,17 +215,14 @@ def _collector_on_gpu(facts: Facts) -> str:
 
 
 def _num_threads(facts: Facts, machine: Machine, ranks: RankLayout | None) -> int:
-    """Replay batches are too small to share among threads. Iterations in PyTorch take too long to
-    measure all numbers of threads before the first one. Environments of other libraries take only
-    the steps that the run counts: a step may be slow, or move a robot.
-    """
+    """Replay batches are too small to share among threads."""
     if facts.num_threads:
         return facts.num_threads
     if facts.learns_from_replay:
         return 1
     if ranks:
         return max(1, machine.loop_threads // ranks.num_on_machine)
-    return 0 if facts.spec.is_own and is_compiled(facts) else machine.loop_threads
+    return machine.loop_threads
 
 
 def _workers(

@@ -1,4 +1,4 @@
-"""The number of threads, chosen again while training when the speed says that others would do."""
+"""The number of threads, chosen while training, and again when the speed says that others would do."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ class ThreadChoice:
     do not depend on the number.
     """
 
-    def __init__(self, threads: Threads, candidates: Sequence[int], was_timed: bool = True) -> None:
-        """`was_timed` says that the number of `threads` is already the fastest of `candidates`."""
+    def __init__(self, threads: Threads, candidates: Sequence[int]) -> None:
         self._threads, self._candidates = threads, tuple(candidates)
         self._recent: deque[float] = deque(maxlen=WINDOW)
         self._reference_s: float | None = None
         self._since_choice_s, self._pause_s = 0.0, PAUSE_S
-        self._was_timed = was_timed
+        self._was_timed = False  # the number is the fastest of `candidates`
         self._trials: dict[int, list[float]] = {}  # seconds by number, while there are trials
         self._before = threads.num_threads
 

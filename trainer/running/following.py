@@ -39,7 +39,7 @@ def follow(
 
 def _train(config: TrainConfig, ranks: ProcessGroup, requests: Requests) -> None:
     """The same iterations as `loop.train`; a state is asked for where rank 0 saves it."""
-    with closing(make_experiment(config, ranks=ranks)) as experiment:
+    with closing(make_experiment(config, ranks)) as experiment:
         checkpoint = broadcast_state(ranks, None)
         if checkpoint:
             with restoring(checkpoint["state"], experiment.state_dict):

@@ -53,7 +53,7 @@ def train(
     longer finite, and NothingLearnedError if the last updates moved nothing.
     """
     metrics.phase("compiling")
-    with closing(make_experiment(config, partial(metrics.phase, "compiling"), ranks)) as experiment:
+    with closing(make_experiment(config, ranks)) as experiment:
         prepare(experiment, metrics, resume_from)
         telemetry = Telemetry(
             metrics, experiment, report=report, num_pauses=num_pauses_left(experiment),
