@@ -11,15 +11,13 @@ from torch import Tensor
 
 from ..memory.replay import Batch
 from ..policies.draws import Kind
-from ..policies.implicit_quantiles import QuantileCritic, make_quantile_critic
+from ..policies.implicit_quantiles import NUM_ACTING, QuantileCritic, make_quantile_critic
 from ..policies.value_network import middles
 from ..returns.distributional import quantile_huber
 from ..returns.td import td_target
 from .actor_critic import CriticLosses
 from .algorithm import Metrics
 from .td3 import TD3
-
-NUM_ACTING = 32  # fractions that values are the mean over
 
 
 class ACIQN(TD3):

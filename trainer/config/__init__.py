@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .tables import EvaluationConfig
 from .train_config import TrainConfig
 
-__all__ = ["EvaluationConfig", "TrainConfig"]
+__all__ = ["TrainConfig"]

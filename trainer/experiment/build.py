@@ -17,7 +17,7 @@ from ..collecting.collector import Collector, CollectsRollouts, GroupedCollector
 from ..collecting.compiled import CompiledCollector
 from ..config import TrainConfig
 from ..distributed.process_group import LOCAL, ProcessGroup
-from ..envs.hosts import AnySpec, describe, make_envs
+from ..envs.hosts import describe, make_envs
 from ..envs.spec import HostedSpec
 from ..envs.workers.arrays import Array
 from ..envs.workers.choice import chosen, in_words, measured
@@ -43,14 +43,9 @@ COLLECTORS: dict[str, type[Collector]] = {
 }
 
 
-def make_experiment(
-    config: TrainConfig, ranks: ProcessGroup = LOCAL, spec: AnySpec | None = None
-) -> Experiment:
-    """The experiment of a configuration on this machine, for one of `ranks`. `spec` describes the
-    environment, by default the one of the configuration. Raises ConfigError.
-    """
-    spec = spec or describe(config)
-    planned = plan(config, spec, this_machine(), layout_of(config, ranks))
+def make_experiment(config: TrainConfig, ranks: ProcessGroup = LOCAL) -> Experiment:
+    """The experiment of a configuration on this machine, for one of `ranks`. Raises ConfigError."""
+    planned = plan(config, describe(config), this_machine(), layout_of(config, ranks))
     device = ranks.device if ranks.size > 1 else torch.device(planned.device)
     if planned.executor == "inline":
         return build(planned, ranks=ranks)
@@ -58,13 +53,10 @@ def make_experiment(
 
 
 def processor_experiment(
-    config: TrainConfig,
-    threads: Threads | None = None,
-    ranks: ProcessGroup = LOCAL,
-    spec: AnySpec | None = None,
+    config: TrainConfig, threads: Threads | None = None, ranks: ProcessGroup = LOCAL
 ) -> Experiment:
     """The experiment of a configuration on the processor, with these `threads`."""
-    machine, spec = this_machine(), spec or describe(config)
+    machine, spec = this_machine(), describe(config)
     if spec.stepped_by != "routes":  # these are on the device of their model
         machine = machine._replace(no_gpu="the processor is wanted")
     return build(plan(config, spec, machine, layout_of(config, ranks)), threads, ranks)
@@ -75,11 +67,10 @@ def device_experiment(
     device: torch.device,
     capture: bool | None = None,
     ranks: ProcessGroup = LOCAL,
-    spec: AnySpec | None = None,
 ) -> Experiment:
     """The experiment of a configuration as a GPU runs it, on any `device`."""
     on_gpu = config.model_copy(update={"device": "cuda", "num_threads": 0})
-    machine, spec = this_machine()._replace(no_gpu=""), spec or describe(config)
+    machine, spec = this_machine()._replace(no_gpu=""), describe(config)
     planned = replace(plan(on_gpu, spec, machine, layout_of(config, ranks)), config=config)
     return build_on(device, planned, capture, ranks)
 

@@ -1,4 +1,4 @@
-"""The number of threads, chosen while training, and again when the speed says that others would do."""
+"""The number of threads, chosen while a run trains, and again when its speed changes."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from .network import Network
 from .value_network import ActionValues, middles, value_layers
 
 NUM_COSINES = 64
+NUM_ACTING = 32  # fractions that values are the mean over
 
 N = TypeVar("N", bound=Network)
 
@@ -40,20 +41,18 @@ class CosineEmbedding(nn.Module):
 class ImplicitQuantiles(ActionValues):
     """Z(s, a; tau) [B, N, num_actions]: features of s times those of tau, and layers after.
 
-    Values are means over `num_acting` fractions, evenly spaced below `risk`: with 1 over all of the
+    Values are means over `NUM_ACTING` fractions, evenly spaced below `risk`: with 1 over all of the
     return, with less over its lower part alone, CVaR. Source: arXiv:1806.06923, section 3.
     """
 
-    def __init__(
-        self, encoder: nn.Module, num_features: int, layers: nn.Module, num_acting: int = 32
-    ) -> None:
+    def __init__(self, encoder: nn.Module, num_features: int, layers: nn.Module) -> None:
         super().__init__()
         self.encoder, self.layers = encoder, layers
         self.embedding = CosineEmbedding(num_features)
         self.risk: Tensor
         self.acting_taus: Tensor
         self.register_buffer("risk", torch.ones(()))
-        self.register_buffer("acting_taus", middles(num_acting), persistent=False)
+        self.register_buffer("acting_taus", middles(NUM_ACTING), persistent=False)
 
     @in_precision
     def forward(self, obs: Tensor, taus: Tensor) -> Tensor:

@@ -45,22 +45,20 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Loss:
     return Loss(-(targets * log_probs).sum(-1), log_probs.exp() - targets)
 
 
-def quantile_huber(
-    quantiles: Tensor, taus: Tensor, targets: Tensor, threshold: float = 1.0
-) -> Loss:
+def quantile_huber(quantiles: Tensor, taus: Tensor, targets: Tensor) -> Loss:
     """Quantile Huber loss over all pairs of quantiles and targets.
 
         u_ij = target_j - quantile_i
-        loss = sum_i mean_j |tau_i - 1{u_ij < 0}| * huber(u_ij) / threshold
+        loss = sum_i mean_j |tau_i - 1{u_ij < 0}| * huber(u_ij)
 
     with `huber` as in `losses.huber`. `quantiles` [B, N] at the fractions `taus` [N] or [B, N],
-    `targets` [B, M], `threshold` above 0. The loss is [B], the slopes by the quantiles [B, N].
+    `targets` [B, M]. The loss is [B], the slopes by the quantiles [B, N].
     Source: Dabney et al. 2018, arXiv:1710.10044, eqs. 9 and 10; arXiv:1806.06923, eq. 3.
     """
     errors = targets.unsqueeze(-2) - quantiles.unsqueeze(-1)
     # The indicator has no slope of its own.
-    weights = (taus.unsqueeze(-1) - (errors < 0).to(taus.dtype)).abs_().div_(threshold)
-    clipped = errors.clamp(-threshold, threshold)
+    weights = (taus.unsqueeze(-1) - (errors < 0).to(taus.dtype)).abs_()
+    clipped = errors.clamp(-1, 1)
     weighted = weights * clipped
     losses = (weighted * torch.sub(errors, clipped, alpha=0.5)).mean(-1).sum(-1)
     return Loss(losses, weighted.mean(-1).neg_())

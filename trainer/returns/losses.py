@@ -26,16 +26,16 @@ def squared(errors: Tensor) -> Loss:
     return Loss(0.5 * errors.square(), errors)
 
 
-def huber(errors: Tensor, threshold: float = 1.0) -> Loss:
+def huber(errors: Tensor) -> Loss:
     """Squared near zero, linear beyond; of errors e = output - target of any shape.
 
-        loss  = e^2 / 2 where |e| <= threshold, else threshold * (|e| - threshold / 2)
-        slope = clip(e, -threshold, threshold)
+        loss  = e^2 / 2 where |e| <= 1, else |e| - 1 / 2
+        slope = clip(e, -1, 1)
 
     Source: Huber 1964, doi:10.1214/aoms/1177703732; Mnih et al. 2015, doi:10.1038/nature14236.
     """
-    slopes = errors.clamp(-threshold, threshold)
-    # slope * (e - slope / 2) is e^2 / 2 within the threshold, and linear beyond.
+    slopes = errors.clamp(-1, 1)
+    # slope * (e - slope / 2) is e^2 / 2 within the clip, and linear beyond.
     return Loss(slopes * torch.sub(errors, slopes, alpha=0.5), slopes)
 
 

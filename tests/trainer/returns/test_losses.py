@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 from torch.nn import functional
 
@@ -20,16 +19,13 @@ def test_a_huber_loss_is_squared_near_zero_and_linear_beyond():
     # 3 - 1/2, 1/2, 0.25/2, 2 - 1/2
     assert loss.values.tolist() == [2.5, 0.5, 0.125, 1.5]
     assert loss.slopes.tolist() == [-1.0, -1.0, 0.5, 1.0]
-    # threshold 2: 2 * (3 - 1) = 4, and 1/2 within
-    assert huber(torch.tensor([3.0, 1.0]), 2.0).values.tolist() == [4.0, 0.5]
 
 
-@pytest.mark.parametrize("threshold", [0.5, 1.0, 3.0])
-def test_a_huber_loss_is_torchs_and_its_slope_the_derivative(threshold):
+def test_a_huber_loss_is_torchs_and_its_slope_the_derivative():
     errors = 3 * torch.randn(200, generator=torch.Generator().manual_seed(1))
     errors.requires_grad_()
-    theirs = functional.huber_loss(errors, torch.zeros(200), reduction="none", delta=threshold)
-    loss = huber(errors.detach(), threshold)
+    theirs = functional.huber_loss(errors, torch.zeros(200), reduction="none")
+    loss = huber(errors.detach())
     torch.testing.assert_close(loss.values, theirs.detach())
     torch.testing.assert_close(loss.slopes, *torch.autograd.grad(theirs.sum(), errors))
 
