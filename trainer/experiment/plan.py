@@ -119,7 +119,8 @@ def plan(
         update=update,
         collector=collector,
         num_threads=_num_threads(facts, machine, ranks if is_ranked else None),
-        tries_threads=not (config.num_threads or is_ranked or on_gpu or on_routes),
+        tries_threads=machine.loop_threads > 1
+        and not (config.num_threads or is_ranked or on_gpu or on_routes),
         workers=workers,
         precompiles=update == "compiled" and host == "vector" and machine.loop_threads > 1,
         not_captured=("learn", "remember") if is_ranked else (),
