@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -106,26 +106,22 @@ class RecorderConfig(Section):
 class InspectionConfig(Interval):
     """An inspection at intervals: never, unless a run sets one of three units."""
 
+    published: ClassVar[tuple[Metric, ...]] = ()  # where there is an interval
+
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics of runs with this inspection."""
         return self.published if self.is_set else ()
 
-    @property
-    def published(self) -> tuple[Metric, ...]:
-        return ()
-
 
 class GradientsConfig(InspectionConfig):
     """Statistics of an iteration's last gradient, as the optimizers took it, of all networks."""
 
-    @property
-    def published(self) -> tuple[Metric, ...]:
-        return (
-            Metric("gradient/mean", level=1, description="of all its numbers"),
-            Metric("gradient/variance", level=1, description="of all its numbers"),
-            Metric("gradient/norm", level=1, description="its length, clipped where that is asked"),
-        )
+    published: ClassVar[tuple[Metric, ...]] = (
+        Metric("gradient/mean", level=1, description="of all its numbers"),
+        Metric("gradient/variance", level=1, description="of all its numbers"),
+        Metric("gradient/norm", level=1, description="its length, clipped where that is asked"),
+    )
 
 
 class WeightsConfig(InspectionConfig):
@@ -133,14 +129,12 @@ class WeightsConfig(InspectionConfig):
     all layers as a line of weights.jsonl in the run's folder.
     """
 
-    @property
-    def published(self) -> tuple[Metric, ...]:
-        return (
-            Metric("weights/largest_singular_value", level=1, description="of all layers"),
-            Metric("weights/lowest_rank_fraction", level=1,
-                   description="effective rank over the most there can be, of the poorest layer"),
-            Metric("weights/norm", level=1, description="of all weights and biases"),
-        )  # fmt: skip
+    published: ClassVar[tuple[Metric, ...]] = (
+        Metric("weights/largest_singular_value", level=1, description="of all layers"),
+        Metric("weights/lowest_rank_fraction", level=1,
+               description="effective rank over the most there can be, of the poorest layer"),
+        Metric("weights/norm", level=1, description="of all weights and biases"),
+    )  # fmt: skip
 
 
 class TraceConfig(InspectionConfig):
