@@ -40,7 +40,7 @@ class ThreadChoice:
     def iteration(self, seconds: float) -> str:
         """Take the seconds of an iteration; set the number of threads of the next one.
 
-        Returns a notice once a choice is made, else an empty text.
+        Returns a notice if a choice changes the number, else an empty text.
         """
         if self._trials:
             return self._tried(seconds)
@@ -78,10 +78,13 @@ class ThreadChoice:
         fastest_s = {count: min(times) for count, times in self._trials.items()}
         chosen = min(fastest_s, key=lambda count: fastest_s[count])
         self._threads.num_threads = chosen
-        changed = chosen != self._before
-        self._pause_s = PAUSE_S if changed else min(2 * self._pause_s, MOST_PAUSE_S)
         self._recent.clear()
         self._reference_s, self._since_choice_s, self._trials = None, 0.0, {}
+        if chosen == self._before:
+            self._pause_s = min(2 * self._pause_s, MOST_PAUSE_S)
+            return ""
+        self._pause_s = PAUSE_S
         measured = ", ".join(f"{1000 * s:.1f} ms with {count}" for count, s in fastest_s.items())
-        verb = f"from now on, {self._before} before" if changed else "as before"
-        return f"threads: {chosen} {verb}; an iteration takes {measured}"
+        return (
+            f"threads: {chosen} from now on, {self._before} before; an iteration takes {measured}"
+        )
