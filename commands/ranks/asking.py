@@ -124,7 +124,7 @@ class Question:
                 start_new_session=True,
             )
         except OSError as error:
-            raise UsageError(f"cannot run ssh: {error.strerror}") from None
+            raise UsageError(f"cannot run {error.filename}: {error.strerror}") from None
 
     def answer(self, asked: bytes) -> dict[str, Any]:
         """The machine's answer. Raises OperantErrors that say why there is no answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..render.formatting import format_ticks, format_value, log_tick_label
+from ..render.formatting import format_count, format_ticks, format_value, log_tick_label
 from ..render.lines import Line, fit_middle
 from .ticks import log_ticks, nice_step_below, ticks
 from .x_axis import cell_of
@@ -18,6 +18,7 @@ _SHORT = {
     "hours": "h",
     "days": "d",
 }
+_COUNTS = ("env steps", "iterations", "publishes")
 _LONGEST_UNIT = 20
 _CELLS_A_TICK = 8
 
@@ -111,7 +112,7 @@ def _put_ends(row: _Row, edge: XEdge, unit: str) -> bool:
     """
     low, high = edge.x_range
     if not high > low:
-        label = _with_unit(format_value(10.0**low if edge.is_log else low), unit)
+        label = _with_unit(_value_text(edge, low), unit)
         return row.put(f" {label} ", row.begin_under(low, edge.x_range, label), "dim")
     first, last = _end_labels(edge)
     last = f" {_with_unit(last, unit)} "
@@ -128,17 +129,32 @@ def _end_labels(edge: XEdge) -> tuple[str, str]:
     low, high = edge.x_range
     if edge.is_log:
         return log_tick_label(low), log_tick_label(high)
-    first, last = format_ticks([low, high], nice_step_below((high - low) / 20))
+    step = nice_step_below((high - low) / 20)
+    if _is_of_counts(edge):
+        step = max(step, 1.0)
+    first, last = format_ticks([low, high], step)
     return first, last
+
+
+def _is_of_counts(edge: XEdge) -> bool:
+    """Whether all numbers of the axis are whole; not where it is zoomed in to less than one."""
+    low, high = edge.x_range
+    return edge.unit in _COUNTS and high - low >= 1
+
+
+def _value_text(edge: XEdge, place: float) -> str:
+    value = 10.0**place if edge.is_log else place
+    is_small_count = edge.unit in _COUNTS and abs(value) < 10_000
+    return format_count(value) if is_small_count else format_value(value)
 
 
 def _put_near(row: _Row, edge: XEdge, place: float) -> bool:
     """The value of a place below it, or as near as there is room."""
     low, high = edge.x_range
-    value = 10.0**place if edge.is_log else place
     if not edge.is_log and abs(place) < (high - low) / 10_000:
-        value = 0.0  # as good as 0 on this axis; its digits would take the room of the unit
-    label = format_value(value)
+        label = "0"  # its digits would take the room of the unit
+    else:
+        label = _value_text(edge, place)
     begin = row.begin_under(place, edge.x_range, label)
     for distance in range(len(row)):
         for at in (begin - distance, begin + distance):
@@ -163,6 +179,8 @@ def _ticks(edge: XEdge, at_most: int) -> list[tuple[float, str]]:
     if edge.is_log:
         powers = log_ticks(low, high, at_most).tolist()
         return [(power, log_tick_label(power)) for power in powers]
+    if _is_of_counts(edge):
+        at_most = min(at_most, int(high - low) + 1)
     places = ticks(low, high, at_most).tolist()
     step = places[1] - places[0] if len(places) > 1 else high
     return list(zip(places, format_ticks(places, step), strict=True))

@@ -367,7 +367,7 @@ class PageRecorder:
             status = status_of(self._run, page.reader if page else None)
             self._ended_as, self._ended_at = status, self.newest()
             who = f"process {page.reader.header.pid}" if page else "the process"
-            text = f"crashed: {who} is gone without a last word"
+            text = f"crashed: {who} ended without saying why"
             line = event_line(Event(0, time.time_ns(), "error", text))
             if status.state == "crashed" and not self._events.has_text(line.split(maxsplit=2)[2]):
                 self._events.append([line])

@@ -33,7 +33,7 @@ class Connection:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
         except OSError as error:
-            raise UsageError(f"cannot run ssh: {error.strerror}") from None
+            raise UsageError(f"cannot run {error.filename}: {error.strerror}") from None
         assert self._process.stdout
         assert self._process.stderr
         self._out = self._process.stdout

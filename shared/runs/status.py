@@ -287,7 +287,7 @@ def _state(
     if outcome:
         return outcome.state, outcome.message
     if holder is None:
-        return "crashed", "the process is gone without a last word"
+        return "crashed", "the process ended without saying why"
     if signs.silent_s is None:
         return "running", "starting"
     # A loop without a promised interval may be silent for any time.

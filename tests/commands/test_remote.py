@@ -136,7 +136,7 @@ def test_wrong_names_are_one_line(ssh, monkeypatch):
 
 def test_a_host_that_cannot_be_reached_is_one_line(monkeypatch):
     monkeypatch.setenv("OPERANT_SSH", "no-such-ssh")
-    assert "cannot run ssh" in error_line("status", "host:run")
+    assert "cannot run no-such-ssh: No such file" in error_line("status", "host:run")
     if not MISSING:
         monkeypatch.setenv("OPERANT_SSH", "ssh -F /dev/null -p 1")
         assert "cannot reach 127.0.0.1" in error_line("status", "127.0.0.1:run", code=1)

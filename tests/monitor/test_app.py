@@ -126,7 +126,7 @@ async def test_events_scroll_back_and_follow_again_at_the_end():
 STATES = [
     (make_view(), ["● running"]),
     (make_view("stalled", age_s=75.0), ["◐ stalled", "published nothing for 1m 15s"]),
-    (make_view("crashed", "gone without a last word"), ["✗ crashed", "without a last word"]),
+    (make_view("crashed", "ended without saying why"), ["✗ crashed", "without saying why"]),
     (make_view("finished"), ["✓ finished", "ran 20s"]),
     (make_view("stopped", "Ctrl-C"), ["■ stopped", "Ctrl-C"]),
     (silent_view(), ["◌ starting", "waiting for its page"]),

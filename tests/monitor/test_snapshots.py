@@ -140,7 +140,7 @@ def failed() -> MonitorApp:
 
 
 def crashed() -> MonitorApp:
-    return run_app(rich_view("crashed", "the process is gone without a last word"))
+    return run_app(rich_view("crashed", "the process ended without saying why"))
 
 
 def by_state() -> MonitorApp:

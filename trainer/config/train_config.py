@@ -312,7 +312,7 @@ def _check_actions(facts: Facts, section: AlgorithmSection) -> None:
         others = [name for name, other in algorithm_sections().items() if other().can_act(actions)]
         raise ValueError(
             f"{facts.algorithm} needs {in_words(*section.action_kinds)} actions; "
-            f"{facts.env} has {in_words(type(actions).__name__)} ones: {', '.join(others)}"
+            f"{facts.env} has {in_words(type(actions).__name__)} ones; use {', '.join(others)}"
         )
 
 

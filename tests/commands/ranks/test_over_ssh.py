@@ -151,7 +151,7 @@ def test_a_machine_that_asks_for_a_password_is_never_asked(far, operant_home):
 
 def test_no_ssh_is_one_line(monkeypatch, operant_home):
     monkeypatch.setenv("OPERANT_SSH", "no-such-ssh")
-    assert "cannot run ssh" in refused(operant_home, "mini")
+    assert "cannot run no-such-ssh: No such file" in refused(operant_home, "mini")
 
 
 def test_ctrl_c_while_a_machine_is_asked_leaves_nothing(far, tmp_path, operant_home):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,6 +32,7 @@ def test_ends_ticks_and_the_unit():
         (XEdge((0.0, 12.3), "minutes"), " 0 ", " 12.3 min"),
         (XEdge((0.0, 12.3), "minutes trained"), " 0 ", " 12.3 min"),
         (XEdge((0.0, 5000.0), "iterations"), " 0 ", " 5000 iter"),
+        (XEdge((0.0, 14.0), "iterations"), " 0 ", " 14 iter"),
         (XEdge((12.34e6, 12.56e6), "env steps"), " 12.34M ", " 12.56M "),
         (XEdge((1.0, 4.0), "env steps", is_log=True), " 10 ", " 10k "),
     ],
@@ -65,4 +68,15 @@ def test_a_step_metric_of_a_long_name_keeps_its_end():
 
 
 def test_a_single_place_has_its_value_and_the_unit():
-    assert " 5.000 env steps " in text(XEdge((5.0, 5.0), "env steps"))
+    assert " 5 env steps " in text(XEdge((5.0, 5.0), "env steps"))
+    assert " 5.000 seconds " in text(XEdge((5.0, 5.0), "seconds"))
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_an_axis_of_counts_has_whole_numbers_only(width):
+    line = text(XEdge((0.0, 8.0), "env steps", places=(3.0,)), width)
+    numbers = re.findall(r"[\d.]+", line)
+    assert "." not in "".join(numbers)
+    assert numbers[0] == "0"
+    assert "3" in numbers
+    assert numbers[-1] == "8"

@@ -61,7 +61,7 @@ def test_a_killed_trainer_is_told_as_a_crash_by_its_recorder(told):
         wait_for(lambda: is_over(run))
     (crash,) = told_in(told)
     assert (crash["kind"], crash["state"]) == ("crash", "crashed")
-    assert crash["text"].startswith(f"{run.id}: crashed: the process is gone without a last word")
+    assert crash["text"].startswith(f"{run.id}: crashed: the process ended without saying why")
     assert operant("record", run.id).returncode == 0
     assert len(told_in(told)) == 1
 

@@ -118,7 +118,7 @@ def test_a_crash_is_told_once_and_the_page_moves_to_the_run_folder(recorded):
     recorded.die()
     recorded.look(later_s=0.0)
     assert publishes(recorded.run)[-1] == 3
-    told = ["hot", f"crashed: process {os.getpid()} is gone without a last word"]
+    told = ["hot", f"crashed: process {os.getpid()} ended without saying why"]
     assert event_texts(recorded.run) == told
     assert recorded.pages == []
     status = read_status(recorded.run)
@@ -259,7 +259,7 @@ def test_what_is_left_of_a_process_that_died_making_its_page_is_removed(recorded
     recorded.run.place_path.unlink()
     recorded.look()
     assert recorded.pages == []
-    assert event_texts(recorded.run) == ["crashed: the process is gone without a last word"]
+    assert event_texts(recorded.run) == ["crashed: the process ended without saying why"]
 
 
 def test_an_unreadable_page_is_told_and_the_next_one_is_recorded(recorded, operant_pages):

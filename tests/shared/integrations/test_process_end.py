@@ -96,7 +96,7 @@ MESSAGES = {
     "an error": "ZeroDivisionError: division by zero",
     "an error in a with block": "ZeroDivisionError: division by zero",
     "Ctrl-C": "by SIGINT", "SIGTERM": "by SIGTERM",
-    "SIGKILL": "the process is gone without a last word",
+    "SIGKILL": "the process ended without saying why",
 }  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def test_the_recorder_corrects_the_state_by_the_exit_code(way, tmp_path, seen, r
     if state == "failed":
         assert seen.status.message
     events = seen.run.events_path.read_text() if seen.run.events_path.exists() else ""
-    assert ("gone without a last word" in events) == (state == "crashed")
+    assert ("ended without saying why" in events) == (state == "crashed")
 
 
 def test_people_are_told_the_state_that_the_kernel_knows(tmp_path, seen, recorded):

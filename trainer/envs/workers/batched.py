@@ -18,8 +18,8 @@ class BatchedEnvs(Protocol):
 
     `num_agents` may be missing: it is 1 then. So may `obs_type`, numpy's float32 unless it is
     uint8, `obs_shape`, the shape that a row of `obs` has flattened, `obs_range`, the smallest and
-    the largest number in observations, `mask_size` and `close`. `games` are what is reported
-    instead of rewards and episodes.
+    the largest number in observations, `mask_size` and `close`. With `games` (`arrays.Games`), the
+    reported returns and episodes come from there, not from `reward`, `terminated` and `truncated`.
 
     With a `mask_size` the last so many of the `obs_size` columns of `obs` and `final_obs` are an
     action mask, which `obs_shape` leaves out: 1 for each legal choice and 0 for the others, those
