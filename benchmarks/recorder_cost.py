@@ -71,7 +71,8 @@ def recording(seconds: float, per_s: float) -> dict[str, float]:
 
 
 def recorder_of(run: Run) -> int:
-    while not (holder := lock_holder(run.lock_path, RECORDER)):
+    """Wait for the recorder, and until it has written its process id beside its lock."""
+    while not (holder := lock_holder(run.lock_path, RECORDER)) or not holder.pid:
         time.sleep(0.001)
     return holder.pid
 
