@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..commands.helpers.output import headline
 from ..commands.stop import stop_run
@@ -35,18 +34,7 @@ BY_STOP = "by run.stop()"  # what a run's status says of who has stopped it
 stops_here: dict[str, tuple[Callable[[], None], int]] = {}
 
 
-class _AlsoRunsOfInit(type):
-    """Makes `isinstance(run, operant.Run)` true for the result of `operant.init` too, as wandb
-    does.
-    """
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        logged = sys.modules.get("operant.shared.integrations.logged_run")
-        is_logged = logged is not None and isinstance(instance, logged.LoggedRun)
-        return is_logged or super().__instancecheck__(instance)
-
-
-class Run(metaclass=_AlsoRunsOfInit):
+class Run:
     """A run that is being trained, in this or another process, or that has ended.
 
     `operant.train` returns one, `operant.runs()` all. It only reads what the run publishes; `stop`

@@ -361,7 +361,7 @@ class LoggedRun:
             if self._texts.get(name) != value:
                 self._texts[name] = value
                 self.event("info", f"{name}: {value}")
-        elif value is not None and not isinstance(value, Accepted):
+        elif value is not None:
             try:
                 self._take(self._objects.take(name, value, self.step).items())
             except Exception as error:  # the others that are logged with it are kept
