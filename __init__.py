@@ -1,9 +1,8 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
-`train`, `load`, `evaluate`, `history`, `runs`, `show`, `push`, `pull` and `Run` are operant from
-Python. For your own training loop: `init`, `log` and `finish`, `operant.wandb` in place of wandb,
-`SummaryWriter` as in TensorBoard, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
-Lightning and `OperantTrainerCallback` for Hugging Face's Trainer.
+`train`, `load`, `evaluate`, `runs`, `show`, `push`, `pull` and `Run` are operant from Python. For
+your own training loop: `init`, `log` and `finish`; `operant.wandb` in place of wandb;
+`operant.integrations` for Stable-Baselines3, Lightning, Hugging Face's Trainer and TensorBoard.
 """
 
 from __future__ import annotations
@@ -25,66 +24,39 @@ if importlib.util.find_spec("fcntl") is None:  # Windows: neither its locks nor 
 
 if TYPE_CHECKING:
     from . import algorithms as algorithms
+    from . import envs as envs
+    from . import errors as errors
+    from . import integrations as integrations
     from . import testing as testing
     from . import wandb as wandb
     from .api.callbacks import ProgressBar, RecordVideo
     from .api.policies import Policy, evaluate, load
-    from .api.runs import Run, history, runs
+    from .api.runs import Run, runs
     from .api.sharing import pull, push
     from .api.showing import show
     from .api.training import train
-    from .shared.errors import (
-        CheckpointError,
-        ConfigError,
-        OperantError,
-        PageError,
-        RunNotFoundError,
-        UsageError,
-    )
-    from .shared.integrations.huggingface import OperantTrainerCallback
-    from .shared.integrations.lightning import OperantLogger
-    from .shared.integrations.sb3 import OperantCallback
-    from .shared.integrations.summary_writer import SummaryWriter
-    from .shared.page.reader import MetricsReader
-    from .shared.page.writer import MetricsWriter
-    from .trainer.running.callbacks import (
-        Callback,
-        LiveRun,
-        SaveBest,
-        StopAtReturn,
-        StopWithoutImprovement,
-    )
+    from .shared.errors import OperantError, RunNotFoundError, UsageError
+    from .trainer.returns.episodes import Evaluation
+    from .trainer.running.callbacks import Callback, LiveRun
     from .wandb import Histogram, Image, Table, Video, finish, init, log
 
 __all__ = [
     "Callback",
-    "CheckpointError",
-    "ConfigError",
+    "Evaluation",
     "Histogram",
     "Image",
     "LiveRun",
-    "MetricsReader",
-    "MetricsWriter",
-    "OperantCallback",
     "OperantError",
-    "OperantLogger",
-    "OperantTrainerCallback",
-    "PageError",
     "Policy",
     "ProgressBar",
     "RecordVideo",
     "Run",
     "RunNotFoundError",
-    "SaveBest",
-    "StopAtReturn",
-    "StopWithoutImprovement",
-    "SummaryWriter",
     "Table",
     "UsageError",
     "Video",
     "evaluate",
     "finish",
-    "history",
     "init",
     "load",
     "log",
@@ -99,40 +71,40 @@ __all__ = [
 _PUBLIC = {
     "api.callbacks": ("ProgressBar", "RecordVideo"),
     "api.policies": ("Policy", "evaluate", "load"),
-    "api.runs": ("Run", "history", "runs"),
+    "api.runs": ("Run", "runs"),
     "api.sharing": ("pull", "push"),
     "api.showing": ("show",),
     "api.training": ("train",),
-    "shared.errors": (
-        "CheckpointError", "ConfigError", "OperantError", "PageError", "RunNotFoundError",
-        "UsageError",
-    ),
-    "shared.integrations.huggingface": ("OperantTrainerCallback",),
-    "shared.integrations.lightning": ("OperantLogger",),
-    "shared.integrations.sb3": ("OperantCallback",),
-    "shared.integrations.summary_writer": ("SummaryWriter",),
-    "shared.page.reader": ("MetricsReader",),
-    "shared.page.writer": ("MetricsWriter",),
-    "trainer.running.callbacks": (
-        "Callback", "LiveRun", "SaveBest", "StopAtReturn", "StopWithoutImprovement",
-    ),
+    "shared.errors": ("OperantError", "RunNotFoundError", "UsageError"),
+    "trainer.returns.episodes": ("Evaluation",),
+    "trainer.running.callbacks": ("Callback", "LiveRun"),
     "wandb": ("Histogram", "Image", "Table", "Video", "finish", "init", "log"),
-}  # fmt: skip
-_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
-# The libraries that public names need, any of them.
-_NEEDS = {
-    "OperantCallback": ("stable_baselines3",),
-    "OperantLogger": ("lightning", "pytorch_lightning"),
-    "OperantTrainerCallback": ("transformers",),
 }
-_MODULES = ("algorithms", "testing", "wandb")  # need no import of their own
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+# The public modules, which need no import of their own.
+_MODULES = ("algorithms", "envs", "errors", "integrations", "testing", "wandb")
 # What to write for the public names of 0.3 that are gone. It goes with 0.5.
 _SINCE_0_3 = {
-    name: f"operant.wandb.{name}"
-    for name in (
-        "AlertLevel", "Artifact", "alert", "config", "define_metric", "run", "save", "summary",
-        "watch",
-    )
+    "CheckpointError": "operant.errors.CheckpointError",
+    "ConfigError": "operant.errors.ConfigError",
+    "MetricsReader": "operant.Run(run).page()",
+    "MetricsWriter": "operant.init and operant.log",
+    "OperantCallback": "operant.integrations.SB3Callback",
+    "OperantLogger": "operant.integrations.LightningLogger",
+    "OperantTrainerCallback": "operant.integrations.TrainerCallback",
+    "PageError": "operant.errors.PageError",
+    "SaveBest": "train(..., checkpoint={'best': METRIC})",
+    "StopAtReturn": "train(..., stop={'at_return': RETURN})",
+    "StopWithoutImprovement": "train(..., stop={'patience': EVALUATIONS})",
+    "SummaryWriter": "operant.integrations.SummaryWriter",
+    "history": "operant.Run(run).history()",
+    **{
+        name: f"operant.wandb.{name}"
+        for name in (
+            "AlertLevel", "Artifact", "alert", "config", "define_metric", "run", "save", "summary",
+            "watch",
+        )
+    },
 }  # fmt: skip
 
 
@@ -166,13 +138,5 @@ if not TYPE_CHECKING:  # which finds misspelt names then
 
 
 def __dir__() -> list[str]:
-    """The public names whose libraries are installed, which completions can then inspect, and
-    Python's special names.
-    """
-    missing = {
-        name for name, libraries in _NEEDS.items()
-        if not any(map(importlib.util.find_spec, libraries))
-    }  # fmt: skip
-    return sorted(
-        {*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))} - missing
-    )
+    """The public names and Python's special names."""
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

@@ -268,7 +268,12 @@ def log(
     sync: bool | None = None,
     **unknown: Any,
 ) -> None:
-    """Call `log` of the run of this process."""
+    """Publish `data`, a dict that may be nested, in the run of this process.
+
+    Values of one `step` go together in one row. It is published when another step comes, with
+    `commit=True`, or after 0.1 s; without a step each call is a row, unless `commit=False`. Raises
+    UsageError before `init`.
+    """
     _method_of_run("log")(data, step, commit, sync, **unknown)
 
 

@@ -92,9 +92,9 @@ def with_operant(table: str, piece: Piece, given: dict[str, Any]) -> None:
 
     recorder_process.start_recorder = lambda *_: None  # a process a piece would be slow
     if table == "tensorboard":
-        given["SummaryWriter"] = operant.SummaryWriter
+        given["SummaryWriter"] = operant.integrations.SummaryWriter
         if not piece.begins:
-            given["writer"] = operant.SummaryWriter(str(given["tmp"] / "writer"))
+            given["writer"] = operant.integrations.SummaryWriter(str(given["tmp"] / "writer"))
         exec(piece.code, given)
         if "writer" in given:
             given["writer"].close()

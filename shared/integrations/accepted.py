@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import nearest
-from ..runs.session import warn_on_stderr
+from ..messages import log_warning
 from .current_run import open_run
 
 _said: set[str] = set()
@@ -31,7 +31,7 @@ def warn_once(key: str, text: str) -> None:
             return
         _said.add(key)
     with contextlib.suppress(Exception):  # standard error may be closed
-        warn_on_stderr(text)
+        log_warning(text)
 
 
 def warn_accepted(name: str) -> None:

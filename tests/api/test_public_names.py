@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 from command_line import python
 
@@ -12,12 +10,10 @@ import operant
 
 def test_dir_shows_what_is_public_and_nothing_else():
     shown = {name for name in dir(operant) if not name.startswith("__")}
-    missing = {
-        name for name, libraries in operant._NEEDS.items()
-        if not any(map(importlib.util.find_spec, libraries))
-    }  # fmt: skip
-    assert shown == {*operant.__all__, *operant._MODULES} - missing
+    assert shown == {*operant.__all__, *operant._MODULES}
     assert all(hasattr(operant, name) for name in shown)
+    for module in (operant.envs, operant.errors):
+        assert all(hasattr(module, name) for name in module.__all__)
 
 
 def test_a_name_that_is_missing_is_an_error_with_the_nearest_or_what_to_write_now():
@@ -54,11 +50,13 @@ find = importlib.util.find_spec
 sys.modules.update(dict.fromkeys(hidden))
 importlib.util.find_spec = lambda name, *rest: None if name in hidden else find(name, *rest)
 import operant, rlcompleter
-print(rlcompleter.Completer(globals()).attr_matches("operant."))
+for owner in ("operant.", "operant.integrations."):
+    print(rlcompleter.Completer(globals()).attr_matches(owner))
 """
     done = python("-c", code)
     assert "operant.train(" in done.stdout, done.stderr
-    assert "OperantCallback" not in done.stdout
+    assert "operant.integrations.SummaryWriter(" in done.stdout, done.stderr
+    assert "SB3Callback" not in done.stdout
 
 
 def test_algorithms_and_testing_need_no_import_of_their_own():

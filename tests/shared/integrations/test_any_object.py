@@ -144,7 +144,7 @@ def call_everything(value: Any, other: Any) -> None:
     wandb.log_artifact(value, other)
     wandb.Artifact("a", "model").add_reference(value, value)
     run.tags += (value,)
-    writer = operant.SummaryWriter()
+    writer = operant.integrations.SummaryWriter()
     writer.add_scalar(value, value, value)
     writer.add_scalars(value, value, other)
     writer.add_scalars("main", {"tag": value}, other)
@@ -187,7 +187,7 @@ def test_a_loop_that_finds_ever_new_mistakes_is_warned_a_hundred_times(seen, cap
 def test_a_commit_that_is_neither_true_nor_false_takes_no_row(commit, seen, recwarn):
     run = operant.init()
     run.log({"loss": 1.0}, step=1, commit=commit)
-    operant.SummaryWriter().add_hparams({"a": 1}, commit)
+    operant.integrations.SummaryWriter().add_hparams({"a": 1}, commit)
     run.finish()
     assert seen.series("loss") == [1.0]
     assert [w for w in recwarn if "boolean context" in str(w.message)] == []

@@ -226,7 +226,7 @@ import sys, operant
 assert not {"numpy", "multiprocessing", "platformdirs"} & set(sys.modules)
 with operant.init() as run:
     run.log({"loss": 1.0}, step=1)
-operant.SummaryWriter().close()
+operant.integrations.SummaryWriter().close()
 frameworks = {"torch", "wandb", "tensorboard", "stable_baselines3", "lightning", "gymnasium",
               "pytorch_lightning", "pandas", "numba", "textual"}
 assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
