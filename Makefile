@@ -82,7 +82,7 @@ check: $(VENV)/installed-dev
 	@# mypy wants the package under its own name, whatever the checkout's folder is called.
 	@mkdir -p $(VENV)/typing && ln -sfn "$(CURDIR)" $(VENV)/typing/operant
 	PYTHONPATH=$(VENV)/typing $(BIN)/lint-imports --no-cache
-	MYPYPATH=$(VENV)/typing $(BIN)/mypy -m operant.cli -m operant.algorithms -m operant.testing $(SIDES:%=-p operant.%)
+	MYPYPATH=$(VENV)/typing $(BIN)/mypy -m operant.cli -m operant.algorithms -m operant.envs -m operant.errors -m operant.integrations -m operant.testing -m operant.wandb $(SIDES:%=-p operant.%)
 
 # Lines of code by folder; fails over the ceilings of pyproject.toml. SINCE=COMMIT shows the change.
 size:

@@ -1,16 +1,14 @@
 """operant: a reinforcement-learning trainer, a monitor, and the memory between them.
 
-`train`, `load`, `evaluate`, `history`, `runs`, `show`, `push`, `pull` and `Run` are operant from
-Python. For your own training loop: `init`, `log` and `finish` as in wandb,
-`SummaryWriter` as in TensorBoard, `OperantCallback` for Stable-Baselines3, `OperantLogger` for
-Lightning and `OperantTrainerCallback` for Hugging Face's Trainer.
+`train`, `load`, `evaluate`, `runs`, `show`, `push`, `pull` and `Run` are operant from Python. For
+your own training loop: `init`, `log` and `finish`; `operant.wandb` in place of wandb;
+`operant.integrations` for Stable-Baselines3, Lightning, Hugging Face's Trainer and TensorBoard.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -26,157 +24,113 @@ if importlib.util.find_spec("fcntl") is None:  # Windows: neither its locks nor 
 
 if TYPE_CHECKING:
     from . import algorithms as algorithms
+    from . import envs as envs
+    from . import errors as errors
+    from . import integrations as integrations
     from . import testing as testing
+    from . import wandb as wandb
     from .api.callbacks import ProgressBar, RecordVideo
     from .api.policies import Policy, evaluate, load
-    from .api.runs import Run, history, runs
+    from .api.runs import Run, runs
     from .api.sharing import pull, push
     from .api.showing import show
     from .api.training import train
-    from .shared.errors import (
-        CheckpointError,
-        ConfigError,
-        OperantError,
-        PageError,
-        RunNotFoundError,
-        UsageError,
-    )
-    from .shared.integrations.artifacts import Artifact
-    from .shared.integrations.huggingface import OperantTrainerCallback
-    from .shared.integrations.lightning import OperantLogger
-    from .shared.integrations.logged_run import AlertLevel
-    from .shared.integrations.media import Histogram, Image, Table, Video
-    from .shared.integrations.sb3 import OperantCallback
-    from .shared.integrations.summary_writer import SummaryWriter
-    from .shared.integrations.wandb_shape import (
-        alert,
-        config,
-        define_metric,
-        finish,
-        init,
-        log,
-        run,
-        save,
-        summary,
-        watch,
-    )
-    from .shared.page.reader import MetricsReader
-    from .shared.page.writer import MetricsWriter
-    from .trainer.running.callbacks import (
-        Callback,
-        LiveRun,
-        SaveBest,
-        StopAtReturn,
-        StopWithoutImprovement,
-    )
+    from .shared.errors import OperantError, RunNotFoundError, UsageError
+    from .trainer.returns.episodes import Evaluation
+    from .trainer.running.callbacks import Callback, LiveRun
+    from .wandb import Histogram, Image, Table, Video, finish, init, log
 
 __all__ = [
-    "AlertLevel",
-    "Artifact",
     "Callback",
-    "CheckpointError",
-    "ConfigError",
+    "Evaluation",
     "Histogram",
     "Image",
     "LiveRun",
-    "MetricsReader",
-    "MetricsWriter",
-    "OperantCallback",
     "OperantError",
-    "OperantLogger",
-    "OperantTrainerCallback",
-    "PageError",
     "Policy",
     "ProgressBar",
     "RecordVideo",
     "Run",
     "RunNotFoundError",
-    "SaveBest",
-    "StopAtReturn",
-    "StopWithoutImprovement",
-    "SummaryWriter",
     "Table",
     "UsageError",
     "Video",
-    "alert",
-    "config",
-    "define_metric",
     "evaluate",
     "finish",
-    "history",
     "init",
     "load",
     "log",
     "pull",
     "push",
-    "run",
     "runs",
-    "save",
     "show",
-    "summary",
     "train",
-    "watch",
 ]
 
-# The public names by the module that defines them. AlertLevel, Artifact and the media are wandb's,
-# whose module makes them.
+# The public names by the module that defines them.
 _PUBLIC = {
     "api.callbacks": ("ProgressBar", "RecordVideo"),
     "api.policies": ("Policy", "evaluate", "load"),
-    "api.runs": ("Run", "history", "runs"),
+    "api.runs": ("Run", "runs"),
     "api.sharing": ("pull", "push"),
     "api.showing": ("show",),
     "api.training": ("train",),
-    "shared.errors": (
-        "CheckpointError", "ConfigError", "OperantError", "PageError", "RunNotFoundError",
-        "UsageError",
-    ),
-    "shared.integrations.huggingface": ("OperantTrainerCallback",),
-    "shared.integrations.lightning": ("OperantLogger",),
-    "shared.integrations.sb3": ("OperantCallback",),
-    "shared.integrations.summary_writer": ("SummaryWriter",),
-    "shared.integrations.wandb_shape": (
-        "alert", "config", "define_metric", "finish", "init", "log", "run", "save", "summary",
-        "watch",
-    ),
-    "shared.page.reader": ("MetricsReader",),
-    "shared.page.writer": ("MetricsWriter",),
-    "trainer.running.callbacks": (
-        "Callback", "LiveRun", "SaveBest", "StopAtReturn", "StopWithoutImprovement",
-    ),
-}  # fmt: skip
-_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
-# The libraries that public names need, any of them.
-_NEEDS = {
-    "OperantCallback": ("stable_baselines3",),
-    "OperantLogger": ("lightning", "pytorch_lightning"),
-    "OperantTrainerCallback": ("transformers",),
+    "shared.errors": ("OperantError", "RunNotFoundError", "UsageError"),
+    "trainer.returns.episodes": ("Evaluation",),
+    "trainer.running.callbacks": ("Callback", "LiveRun"),
+    "wandb": ("Histogram", "Image", "Table", "Video", "finish", "init", "log"),
 }
-_MODULES = ("algorithms", "api", "testing")  # that need no import; wandb has an `api` too
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+# The public modules, which need no import of their own.
+_MODULES = ("algorithms", "envs", "errors", "integrations", "testing", "wandb")
+# What to write for the public names of 0.3 that are gone. It goes with 0.5.
+_SINCE_0_3 = {
+    "CheckpointError": "operant.errors.CheckpointError",
+    "ConfigError": "operant.errors.ConfigError",
+    "MetricsReader": "operant.Run(run).page()",
+    "MetricsWriter": "operant.init and operant.log",
+    "OperantCallback": "operant.integrations.SB3Callback",
+    "OperantLogger": "operant.integrations.LightningLogger",
+    "OperantTrainerCallback": "operant.integrations.TrainerCallback",
+    "PageError": "operant.errors.PageError",
+    "SaveBest": "train(..., checkpoint={'best': METRIC})",
+    "StopAtReturn": "train(..., stop={'at_return': RETURN})",
+    "StopWithoutImprovement": "train(..., stop={'patience': EVALUATIONS})",
+    "SummaryWriter": "operant.integrations.SummaryWriter",
+    "history": "operant.Run(run).history()",
+    **{
+        name: f"operant.wandb.{name}"
+        for name in (
+            "AlertLevel", "Artifact", "alert", "config", "define_metric", "run", "save", "summary",
+            "watch",
+        )
+    },
+}  # fmt: skip
 
 
 def _attribute(name: str) -> Any:
     """The public names, each imported at its first use: `operant --help` needs none of them.
-
-    They are looked up at every use: `run`, `config` and `summary` change with `init`. Other names
-    of wandb have stand-ins that do nothing, so that `import operant as wandb` ends no script; a
-    name close to a public one raises AttributeError.
+    Raises AttributeError for others, with what to write instead.
     """
-    if name in _PUBLIC["shared.integrations.wandb_shape"]:
-        return getattr(importlib.import_module(".shared.integrations.wandb_shape", __name__), name)
     if name in _HOMES:
         from .shared.processes.interrupts import interrupts_held
 
         with interrupts_held():
-            return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+            found = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = found  # a loop calls `log` at every step
+        return found
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
-    # Python looks up submodules here before it imports them, and special names.
-    is_asked_by_python = name.startswith("_") and name != "__version__"
-    if is_asked_by_python or _is_submodule(name):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(".shared.integrations.wandb_module", __name__)
-    return module.attribute(name)
+    if name == "__version__":
+        from .shared.runs.provenance import version_of
+
+        return version_of("operant-rl") or "0"
+    from .shared.errors import nearest
+
+    hint = nearest(name, (*__all__, *_MODULES))
+    if name in _SINCE_0_3:
+        hint = f": write {_SINCE_0_3[name]}"
+    raise AttributeError(f"operant has no '{name}'{hint}")
 
 
 if not TYPE_CHECKING:  # which finds misspelt names then
@@ -184,34 +138,5 @@ if not TYPE_CHECKING:  # which finds misspelt names then
 
 
 def __dir__() -> list[str]:
-    """The public names whose libraries are installed, which completions can then inspect, and
-    Python's special names.
-    """
-    missing = {
-        name for name, libraries in _NEEDS.items()
-        if not any(map(importlib.util.find_spec, libraries))
-    }  # fmt: skip
-    return sorted(
-        {*__all__, "algorithms", "testing", *(name for name in globals() if name.startswith("__"))}
-        - missing
-    )
-
-
-class _WandbSubmodules:
-    """The last finder of modules: it finds wandb's submodules that operant lacks."""
-
-    @staticmethod
-    def find_spec(fullname: str, path: Any = None, target: Any = None) -> Any:
-        if not fullname.startswith(f"{__name__}."):
-            return None
-        from .shared.integrations.wandb_module import submodule_spec
-
-        return submodule_spec(fullname)
-
-
-sys.meta_path.append(_WandbSubmodules)
-
-
-def _is_submodule(name: str) -> bool:
-    folder = os.path.join(os.path.dirname(__file__), name)
-    return os.path.isdir(folder) or os.path.isfile(f"{folder}.py")
+    """The public names and Python's special names."""
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

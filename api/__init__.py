@@ -1,4 +1,4 @@
-"""operant from Python: `operant.train`, `load`, `evaluate`, `history`, `runs`, `show` and `Run`.
+"""operant from Python: `operant.train`, `load`, `evaluate`, `runs`, `show` and `Run`.
 
 The package's root lists these names and imports each at its first use. They run the same code as
 the commands; docs/python.md shows them.

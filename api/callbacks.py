@@ -48,7 +48,7 @@ class RecordVideo:
 
     def on_start(self, run: LiveRun) -> None:
         writer_for(run.folder / f"video.{self._ending}")  # raises now if a package is missing
-        policy: Any = run.policy
+        policy: Any = run.policy()
         make_episodes(policy._trained).close()  # raises now if the environment cannot be drawn
         self._next = run.env_steps + self._every
 
@@ -58,7 +58,7 @@ class RecordVideo:
         self._next = run.env_steps + self._every
         folder = run.folder / "videos"
         make_private_folder(folder)
-        policy: Any = run.policy
+        policy: Any = run.policy()
         episodes = make_episodes(policy._trained)
         path = folder / f"env-steps-{run.env_steps:012d}.{self._ending}"
         try:

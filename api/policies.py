@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import ConfigError, UsageError, check_argument
+from ..shared.messages import log_warning
 from ..shared.runs.run_folder import Run as RunFolder
-from ..shared.runs.session import warn_on_stderr
 from ..shared.text.harmless import harmless
 from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import whole_number
@@ -34,6 +34,7 @@ from ..trainer.experiment.evaluation import evaluate as play_episodes
 from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.machine.threads import threads_kept
+from ..trainer.returns.episodes import Evaluation
 from ..trainer.settings.own_code import PREFIX as OWN_PREFIX
 from ..trainer.spaces import num_numbers
 from .own_names import check_algorithm_class, check_network, own_name
@@ -77,13 +78,37 @@ class Policy:
         return self._trained.iteration
 
     @property
-    def remembers(self) -> bool:
-        """Whether the policy is recurrent; if so, `act` takes and returns a state."""
+    def module(self) -> torch.nn.Module:
+        """The network, a `torch.nn.Module`."""
+        return self._trained.policy
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether the policy has a memory: `predict` takes and returns its state."""
         return self._trained.policy.state_size > 0
 
-    def first_state(self, num_rows: int = 1) -> Array:
-        """The initial recurrent state [num_rows, ...]."""
-        return self._trained.first_state(whole_number("num_rows", num_rows, 1)).numpy()
+    @property
+    def observation_space(self) -> Any:
+        """Gymnasium's space of one observation, without its action mask."""
+        spec = self._spec
+        if spec.obs_space is not None:
+            return spec.obs_space
+        from ..trainer.envs.as_gymnasium import observation_space
+
+        return observation_space(spec)
+
+    @property
+    def action_space(self) -> Any:
+        """Gymnasium's space of one action."""
+        if self._spec.action_space is not None:
+            return self._spec.action_space
+        from ..trainer.envs.as_gymnasium import action_space
+
+        return action_space(self._spec.actions)
+
+    def initial_state(self, batch_size: int = 1) -> Array:
+        """The state of a recurrent policy where episodes begin [batch_size, ...]."""
+        return self._trained.first_state(whole_number("batch_size", batch_size, 1)).numpy()
 
     def make_env(self, **options: Any) -> Any:
         """The Gymnasium environment that the policy was trained in, with the preprocessing of
@@ -101,37 +126,44 @@ class Policy:
         whole_games = self._trained.spec.preprocessing.for_evaluation()
         return maker(name, preprocessing=whole_games, **options)()
 
-    @overload
-    def act(
-        self, obs: Any, state: None = None, *, greedy: bool = True, action_masks: Any = None
-    ) -> Array: ...
-
-    @overload
-    def act(
-        self, obs: Any, state: Array, *, greedy: bool = True, action_masks: Any = None
-    ) -> tuple[Array, Array]: ...
-
-    def act(
-        self,
-        obs: Any,
-        state: Array | None = None,
-        *,
-        greedy: bool = True,
-        action_masks: Any = None,
-    ) -> Array | tuple[Array, Array]:
+    def act(self, obs: Any, *, greedy: bool = True, action_masks: Any = None) -> Array:
         """The actions for `obs`: greedy ones, or with `greedy=False` as the algorithm explores.
-
-        A recurrent policy also needs the `state` of its rows, which is `first_state` at the
-        beginning of episodes, and returns the next state:
-        `actions, state = policy.act(obs, state)`.
 
         If the environment has action masks, `action_masks` are those of the observations: 1 for
         each legal choice, and 0 for the others. An observation that has an `action_mask` among
         its keys is given as it is.
 
-        Raises UsageError if observations have another size, or if a recurrent policy gets no state,
-        or if masks are missing.
+        Raises UsageError if observations have another size, if masks are missing, or if the policy
+        is recurrent: `predict` takes its state.
         """
+        if self.is_recurrent:
+            raise UsageError(
+                f"the policy of {self.run.id} remembers the steps before: write actions, state = "
+                "policy.predict(obs, state), with state = None where an episode begins"
+            )
+        return self._step(obs, None, None, greedy, action_masks)[0]
+
+    def predict(
+        self,
+        obs: Any,
+        state: Array | None = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_masks: Any = None,
+    ) -> tuple[Array, Array | None]:
+        """The actions for `obs` and the next state, as `predict` of Stable-Baselines3: greedy
+        actions if `deterministic`, otherwise as the algorithm explores.
+
+        `state` is what the call before returned, None at first; `episode_start` [B] is True for
+        observations that begin an episode. Policies that are not recurrent return None as their
+        state. `action_masks` are as in `act`. Raises UsageError as `act`, and for a state of
+        another shape.
+        """
+        return self._step(obs, state, episode_start, deterministic, action_masks)
+
+    def _step(
+        self, obs: Any, state: Array | None, episode_start: Any, greedy: bool, action_masks: Any
+    ) -> tuple[Array, Array | None]:
         num_choices = getattr(self._trained.policy, "mask_size", 0)
         if num_choices:
             obs, masks = _split(obs)
@@ -143,14 +175,7 @@ class Policy:
             rows = torch.cat([rows.float(), self._masks(action_masks, len(rows), num_choices)], -1)
         elif action_masks is not None:
             raise UsageError(f"action_masks: {self.env} had none when the policy was trained")
-        if state is None and self.remembers:
-            raise UsageError(
-                f"the policy of {self.run.id} remembers the steps before: write actions, state = "
-                "policy.act(obs, state), with policy.first_state() where an episode begins"
-            )
-        before = self._trained.first_state(len(rows))
-        if state is not None:
-            before = self._checked_state(state, before)
+        before = self._state(state, episode_start, len(rows))
         policy = self._trained.policy
         with torch.inference_mode():
             if greedy:
@@ -163,7 +188,7 @@ class Policy:
         if problem := action_problem(result):
             raise UsageError(f"{self.env}: {problem}")
         result = env_action(getattr(self._spec, "action_space", None), result)
-        return result if state is None else (result, after.numpy())
+        return result, after.numpy() if self.is_recurrent else None
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the greedy policy to `path`, as `operant export --to onnx` does. An existing file
@@ -217,9 +242,12 @@ class Policy:
         stays_bytes = tensor.dtype == torch.uint8 and self._spec.obs_type is np.uint8
         return (tensor if stays_bytes else tensor.float()), is_one
 
-    def _checked_state(self, state: Any, first: torch.Tensor) -> torch.Tensor:
-        """The user's `state` as a tensor of the shape of `first`. Raises UsageError."""
-        if not self.remembers:
+    def _state(self, state: Any, episode_start: Any, num_rows: int) -> torch.Tensor:
+        """The user's `state`, reset where episodes start. Raises UsageError."""
+        first = self._trained.first_state(num_rows)
+        if state is None:
+            return first
+        if not self.is_recurrent:
             raise UsageError(
                 f"state: the policy of {self.run.id} has no memory; write actions = policy.act(obs)"
             )
@@ -230,9 +258,17 @@ class Policy:
         if given.shape != first.shape or given.dtype != first.dtype:
             raise UsageError(
                 f"state = {described(state)}: expected an array of {first.dtype} and of shape "
-                f"{tuple(first.shape)}, as policy.first_state({len(first)}) or policy.act gives"
+                f"{tuple(first.shape)}, as policy.initial_state({num_rows}) or policy.predict gives"
             )
-        return given
+        if episode_start is None:
+            return given
+        starts = torch.as_tensor(np.asarray(episode_start, np.bool_)).reshape(-1)
+        if len(starts) != num_rows:
+            raise UsageError(
+                f"episode_start has {len(starts)} values: expected one for each of {num_rows} "
+                "observations"
+            )
+        return torch.where(starts.reshape(-1, *[1] * (first.ndim - 1)), first, given)
 
     def _masks(self, given: Any, num_rows: int, num_choices: int) -> torch.Tensor:
         one = num_rows == 1 and isinstance(given, tuple)  # of several choices, each with its own
@@ -320,7 +356,7 @@ def load(
         check_algorithm_class(algorithm)
         _register_again("algorithm", config.get("algorithm"), algorithm)
     with told_where_it_began(folder):
-        return Policy(load_trained(folder, warn_on_stderr, str(checkpoint)), Run(folder))
+        return Policy(load_trained(folder, log_warning, str(checkpoint)), Run(folder))
 
 
 def check_checkpoint(checkpoint: Any) -> None:
@@ -343,12 +379,12 @@ def _register_again(argument: str, name: Any, make: Callable[..., Any]) -> None:
 @short_traceback
 def evaluate(
     policy: Policy | Run | str | Path | None = None,
-    episodes: int = DEFAULT_EPISODES,
+    num_episodes: int = DEFAULT_EPISODES,
     *,
     seed: int | None = None,
     env: str | Callable[..., Any] | None = None,
-) -> NDArray[np.float64]:
-    """Play greedy episodes, one in each of as many environments; return their returns [episodes].
+) -> Evaluation:
+    """Play greedy episodes, one in each of as many environments.
 
     `policy` is the result of `load`, or a run. All policies play the same episodes for the same
     `seed`; default: the run's seed. `env` is another environment to play in; default: the one that
@@ -358,7 +394,7 @@ def evaluate(
     """
     loaded = policy if isinstance(policy, Policy) else load(policy)
     config = loaded._trained.config
-    episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
+    num_episodes = whole_number("num_episodes", num_episodes, 1, MOST_EPISODES)
     seed = config.seed if seed is None else whole_number("seed", seed, 0, 2**63 - 1)
     loaded._trained.check_finite()
     if config.env == "tinyphysics":
@@ -385,10 +421,13 @@ def evaluate(
             )
     limit = config.evaluation.max_episode_steps
     with threads_kept():
-        evaluation = play_episodes(loaded._trained.policy, spec, episodes, seed, limit)
+        evaluation = play_episodes(
+            loaded._trained.policy, spec, num_episodes, seed, limit,
+            gamma=config.algorithm_section.gamma,
+        )  # fmt: skip
     if evaluation.num_cut_off:
-        warn_on_stderr(cut_off_message(evaluation, limit))
-    return np.asarray(evaluation.returns, np.float64)
+        log_warning(cut_off_message(evaluation, limit))
+    return evaluation
 
 
 def _in_words(spec: Any) -> str:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..commands.helpers.output import headline
 from ..commands.stop import stop_run
-from ..shared.errors import RunNotFoundError, UsageError
-from ..shared.runs.find_runs import find_run, latest_run, list_runs
+from ..shared.errors import RunNotFoundError, UsageError, check_argument
+from ..shared.page.events import Event
+from ..shared.page.reader import MetricsReader
+from ..shared.runs.find_runs import check_is_free, find_run, latest_run, list_runs
 from ..shared.runs.run_folder import Run as RunFolder
 from ..shared.runs.run_folder import runs_folder
-from ..shared.runs.status import RunStatus, read_status
+from ..shared.runs.run_notes import change_notes
+from ..shared.runs.status import RunStatus, open_page, read_status
 from ..shared.text.harmless import harmless
 from ..shared.text.plain_values import described
 from ..shared.text.typed_numbers import real_number
@@ -26,6 +29,8 @@ from .tracebacks import short_traceback
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .policies import Policy
 
 LOOK_AGAIN_S = 0.1
 BY_STOP = "by run.stop()"  # what a run's status says of who has stopped it
@@ -35,32 +40,16 @@ BY_STOP = "by run.stop()"  # what a run's status says of who has stopped it
 stops_here: dict[str, tuple[Callable[[], None], int]] = {}
 
 
-class _AlsoRunsOfInit(type):
-    """Makes `isinstance(run, operant.Run)` true for the result of `operant.init` too, as wandb
-    does.
-    """
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        logged = sys.modules.get("operant.shared.integrations.logged_run")
-        is_logged = logged is not None and isinstance(instance, logged.LoggedRun)
-        return is_logged or super().__instancecheck__(instance)
-
-
-class Run(metaclass=_AlsoRunsOfInit):
+class Run:
     """A run that is being trained, in this or another process, or that has ended.
 
-    `operant.train` returns one, `operant.runs()` all. It only reads what the run publishes; `stop`
-    is the only method that changes a run.
+    `operant.train` returns one, `operant.runs()` all. Its properties are read anew at every use.
     """
 
-    def __init__(
-        self, folder: RunFolder | Path | str, process: subprocess.Popen[bytes] | None = None
-    ) -> None:
-        """`process` is the trainer's process, if this process started it."""
-        if folder is None:  # which is the latest run elsewhere
-            raise UsageError("run = None: expected a run, its id or name, or its folder")
-        self._run = folder_of(folder)
-        self._process = process
+    def __init__(self, run: Run | RunFolder | Path | str = "latest") -> None:
+        """`run` is an id, a name, a part of either that no other run has, or a folder."""
+        self._run = folder_of(run)
+        self._process: subprocess.Popen[bytes] | None = None  # the trainer's, begun by this one
 
     @property
     def id(self) -> str:
@@ -68,13 +57,81 @@ class Run(metaclass=_AlsoRunsOfInit):
         return self._run.id
 
     @property
+    def name(self) -> str:
+        """The name that a user gave the run, otherwise its id."""
+        return self._run.name
+
+    @property
     def folder(self) -> Path:
         """The folder with the run's checkpoints, rows and events."""
         return self._run.folder
 
+    @property
+    def state(self) -> str:
+        """`running`, `stalled`, `crashed`, `finished`, `stopped`, `failed` or `ended`."""
+        return self.status().state
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """All settings, tables as dicts: `run.config["num_envs"]`."""
+        return dict(self._run.manifest().get("config", {}))
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The newest value of each metric, by its name."""
+        return self.status().metrics
+
+    @property
+    def env_steps(self) -> int | None:
+        """Env steps so far; None before the first publish."""
+        return self.status().env_steps
+
+    @property
+    def iteration(self) -> int | None:
+        """Finished iterations; None before the first publish."""
+        return self.status().iteration
+
     def status(self) -> RunStatus:
-        """The current `state`, `env_steps`, `metrics` (name to newest value), `message` etc."""
+        """One look at the run: its state, metrics, speed, time left and message, all of the same
+        moment.
+        """
         return read_status(self._run)
+
+    @short_traceback
+    def history(self) -> pd.DataFrame:
+        """Every row that the run has published, as a pandas DataFrame.
+
+        The columns are `publish`, `time`, `elapsed_s`, `iteration`, `env_steps` and one for each
+        metric, which is NaN in rows without it. The run may still be training.
+
+        Raises PageError if nothing of the run can be read.
+        """
+        from ..monitor.export.frame import frame
+
+        return frame(self._run)
+
+    def events(self) -> list[Event]:
+        """The newest messages of the run, oldest first, each with a `level`, a `text`, and the time
+        `wall_ns`. `events.log` in the run's folder has all. Raises PageError if they cannot be
+        read.
+        """
+        page = open_page(self._run)
+        try:
+            return page.events()
+        finally:
+            page.detach()
+
+    def page(self) -> MetricsReader:
+        """The reader of the run's page, which shows every publish at once. Call its `detach` in the
+        end. Raises PageError if there is no page.
+        """
+        return open_page(self._run)
+
+    def policy(self, checkpoint: str | int = "newest") -> Policy:
+        """The policy of a checkpoint; see `operant.load`, which takes more arguments."""
+        from .policies import load
+
+        return load(self, checkpoint=checkpoint)
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
         """Wait until the run has ended, or for `timeout_s` seconds, and return its status. Raises
@@ -106,12 +163,38 @@ class Run(metaclass=_AlsoRunsOfInit):
             stop_run(self._run, BY_STOP)
         return self.status() if self._is_in_its_thread() else self.wait()
 
+    def edit(
+        self,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        tags: Sequence[str] | None = None,
+        archived: bool | None = None,
+    ) -> None:
+        """Change what people say of the run; arguments that are left out change nothing. `name` is
+        shown in place of the id, "" for the id again; `tags` replace all tags; lists leave an
+        archived run out. Raises UsageError if another run has the name, or for a value that is not
+        allowed.
+        """
+        changes: dict[str, Any] = {}
+        if name is not None:
+            check_argument("name", name, str, "text")
+            changes["name"] = " ".join(name.split())
+            if changes["name"]:
+                check_is_free(changes["name"], self.id)
+        if note is not None:
+            check_argument("note", note, str, "text")
+            changes["note"] = note
+        if tags is not None:
+            check_argument("tags", tags, (list, tuple), "a list of words")
+            changes["tags"] = tuple(tags)
+        if archived is not None:
+            check_argument("archived", archived, bool, "True or False")
+            changes["is_archived"] = archived
+        change_notes(self.folder, lambda notes: replace(notes, **changes))
+
     def _is_in_its_thread(self) -> bool:
         return stops_here.get(self.id, (None, 0))[1] == threading.get_ident()
-
-    def history(self) -> pd.DataFrame:
-        """All rows of this run; see `operant.history`."""
-        return history(self)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Run and other._run == self._run
@@ -129,30 +212,34 @@ class Run(metaclass=_AlsoRunsOfInit):
         return run_html(self._run)
 
 
-def runs() -> list[Run]:
-    """All runs on this machine except archived ones, newest first."""
-    return [Run(run) for run in list_runs() if not run.notes().is_archived]
-
-
 @short_traceback
-def history(run: Run | str | Path | None = None) -> pd.DataFrame:
-    """Every row that a run has published, as a pandas DataFrame. Default: the latest run.
-
-    The columns are `publish`, `time`, `elapsed_s`, `iteration`, `env_steps` and one for each
-    metric, which is NaN in rows without it. The run may still be training.
-
-    Raises PageError if nothing of the run can be read.
+def runs(filter: str = "", *, archived: bool = False) -> list[Run]:
+    """The runs on this machine that are not archived, newest first; with `archived`, those that
+    are. `filter` is as in the monitor's list: "cart state:running return>400". Raises UsageError if
+    it is wrong.
     """
-    from ..monitor.export.frame import frame
+    check_argument("filter", filter, str, "text, as 'tag:baseline'")
+    check_argument("archived", archived, bool, "True or False")
+    if not filter:
+        return [Run(run) for run in list_runs() if run.notes().is_archived == archived]
+    if archived:
+        raise UsageError("archived = True: write archived:yes in the filter")
+    from ..monitor.remote.remote_list import list_machines
+    from ..monitor.runs.list.filter_terms import FilterError, parse_filter
+    from ..monitor.runs.list.run_filter import filtered
 
-    return frame(folder_of(run))
+    rows, _ = list_machines([])
+    try:
+        return [Run(row.run) for row in filtered(rows, parse_filter(filter))]
+    except FilterError as error:
+        raise UsageError(f"filter = {described(filter)}: {error}") from None
 
 
 def folder_of(run: Run | RunFolder | str | Path | None) -> RunFolder:
     """The folder of `run`: a handle, an id, a name, a part of either that no other run has, or a
-    folder. None: the latest run. Raises RunNotFoundError and UsageError.
+    folder. None and "latest": the latest run. Raises RunNotFoundError and UsageError.
     """
-    if run is None:
+    if run is None or run == "latest":
         return latest_run()
     if type(run) is Run:
         return run._run

@@ -9,7 +9,7 @@ from typing import Any
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
 from ..shared.errors import check_argument
-from ..shared.runs.session import warn_on_stderr
+from ..shared.messages import log_warning
 from ..shared.text.typed_numbers import whole_number
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.sharing import hub
@@ -25,28 +25,30 @@ def push(
     target: str | Path,
     *,
     checkpoint: str | int = NEWEST,
-    episodes: int = DEFAULT_EPISODES,
+    num_episodes: int = DEFAULT_EPISODES,
     private: bool = False,
     with_code: bool = False,
-) -> None:
+) -> str:
     """Write a run's policy, its settings and a model card to the folder `target`, which is new,
     empty, or has a policy that was pushed before, or to the repository "hf:OWNER/NAME" of the
     Hugging Face Hub; `private` is for a new one.
 
-    The card shows the return over `episodes` greedy episodes. `checkpoint` is as in `load`. Raises
-    UsageError, CheckpointError if no checkpoint can be read, and OperantError if the Hub refuses.
-    `with_code` adds the Python files of the modules that the run's settings name, as they are.
+    Returns the target: a path, or "hf:OWNER/NAME". The card shows the return over `num_episodes`
+    greedy episodes. `checkpoint` is as in `load`. `with_code` adds the Python files of the modules
+    that the run's settings name, as they are. Raises UsageError, CheckpointError if no checkpoint
+    can be read, and OperantError if the Hub refuses.
     """
-    episodes = whole_number("episodes", episodes, 1, MOST_EPISODES)
+    num_episodes = whole_number("num_episodes", num_episodes, 1, MOST_EPISODES)
     check_checkpoint(checkpoint)
     check_argument("private", private, bool, "True or False")
     check_argument("with_code", with_code, bool, "True or False")
     place, folder = _place("target", target), folder_of(run)
     with told_where_it_began(folder), threads_kept():
         hub.push(
-            folder, place, str(checkpoint), episodes,
-            private=private, with_code=with_code, warn=warn_on_stderr,
+            folder, place, str(checkpoint), num_episodes,
+            private=private, with_code=with_code, warn=log_warning,
         )  # fmt: skip
+    return place
 
 
 @short_traceback

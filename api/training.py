@@ -95,9 +95,7 @@ def train(
     """
     check_argument("detach", detach, bool, "True or False")
     if "callback" in settings:  # as in Stable-Baselines3
-        raise UsageError(
-            "callback: did you mean callbacks, a list, as callbacks=[StopAtReturn(475)]?"
-        )
+        raise UsageError("callback: did you mean callbacks, a list, as callbacks=[Mine()]?")
     check_argument("hardware", hardware, str, "the name of an overlay, or its file")
     resumed = None if resume is None else listed(folder_of(resume))
     former = flat_keys(resumed.manifest().get("config", {})) if resumed else {}
@@ -172,7 +170,9 @@ def _detached(prepare: Callable[[int], Prepared]) -> Run:
     prepared, process = begun(prepare, own_code_of=_code_for_another_process)
     _children.append(process)
     wait_for_numbers(prepared, process)
-    return Run(prepared.run, process)
+    run = Run(prepared.run)
+    run._process = process
+    return run
 
 
 def _code_for_another_process(config: TrainConfig) -> bytes:

@@ -176,7 +176,7 @@ def returns(arguments: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, list[float]] = defaultdict(list)
     for run in arguments.runs:
         policy = operant.load(run)
-        episodes = operant.evaluate(policy, episodes=arguments.episodes)
+        episodes = operant.evaluate(policy, num_episodes=arguments.episodes)
         found[policy.env].append(float(episodes.mean()))
     table = {}
     for name, means in found.items():

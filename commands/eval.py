@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..shared.runs.run_folder import Run
     from ..trainer.envs.hosts import AnySpec
     from ..trainer.experiment.trained_policy import TrainedPolicy
-    from ..trainer.returns.episodes import Evaluation
 
 DEFAULT_EPISODES = 100
 
@@ -80,16 +79,16 @@ def command(
         click.echo(cut_off_message(evaluation, limit), err=True)
     if scenarios and wanted > len(scenarios):
         warn(f"there are {len(scenarios)} scenarios: as many episodes were played, not {wanted}")
-    figures = figures_of(evaluation)
     if as_json:
-        print_json({"run": chosen.id, **figures})
+        print_json({"run": chosen.id, **evaluation.as_dict()})
         return
-    mean, deviation, lowest, highest = (
-        short_number(figures[f"{name}_return"]) for name in ("mean", "std", "min", "max")
+    returns = evaluation.returns
+    mean, deviation, lowest, highest = map(
+        short_number, (evaluation.mean, evaluation.std, returns.min(), returns.max())
     )
     print_line(
         f"{chosen.id}, iteration {loaded.iteration}: return {mean} ± {deviation} "
-        f"({lowest} to {highest}) over {figures['episodes']} greedy episodes"
+        f"({lowest} to {highest}) over {evaluation.num_episodes} greedy episodes"
     )
     for setting in evaluation.settings:
         print_line("  " + in_words(setting))
@@ -109,20 +108,6 @@ def _loaded(run: Run, risk: float | None, checkpoint: str) -> tuple[TrainedPolic
     if risk is not None:
         act_with_risk(trained, risk)
     return trained, trained.spec
-
-
-def figures_of(evaluation: Evaluation) -> dict[str, Any]:
-    """The figures of an evaluation that `--json` prints."""
-    returns = evaluation.returns
-    return {
-        "episodes": evaluation.num_episodes,
-        "mean_return": float(returns.mean()),
-        "std_return": float(returns.std()),
-        "min_return": float(returns.min()),
-        "max_return": float(returns.max()),
-        **{name.removeprefix("evaluation/"): x for name, x in evaluation.details.items()},
-        **({"settings": list(evaluation.settings)} if evaluation.settings else {}),
-    }
 
 
 def in_words(setting: Mapping[str, float | None]) -> str:

@@ -43,4 +43,4 @@ class MunchausenDQN(DQN):
 check_algorithm(MunchausenDQN)
 env_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
 run = operant.train("cart_pole", algorithm=MunchausenDQN, total_env_steps=env_steps)
-print("mean return", operant.evaluate(run, episodes=100).mean())
+print("mean return", operant.evaluate(run, num_episodes=100).mean)

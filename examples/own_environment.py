@@ -30,4 +30,4 @@ env_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 run = operant.train(Line, total_env_steps=env_steps)
 policy = operant.load(run)
 print("distance 3, action", policy.act([3.0]))
-print("mean return", operant.evaluate(policy, episodes=100).mean())
+print("mean return", operant.evaluate(policy, num_episodes=100).mean)

@@ -16,12 +16,9 @@ if not policy.env.endswith(("cart_pole", "CartPole-v1")):
 env = gymnasium.make("CartPole-v1")
 obs, _ = env.reset(seed=1)
 return_, is_over = 0.0, False
-state = policy.first_state()
+state = None
 while not is_over:
-    if policy.remembers:
-        action, state = policy.act(obs, state)
-    else:
-        action = policy.act(obs)
+    action, state = policy.predict(obs, state, deterministic=True)
     obs, reward, terminated, truncated, _ = env.step(action)
     return_ += reward
     is_over = terminated or truncated

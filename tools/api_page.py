@@ -12,49 +12,42 @@ HEAD = """\
 
 <!-- written by `make reference` from the code -->
 
-All that `import operant` exports. The modules that other documents import from are public too;
-everything else is private and may change in any version. [From Python](python.md) and
+The names of `operant` and of its public modules. Everything else is private and may change in any
+version. [From Python](python.md) and
 [Your own training loop](your-own-loop.md) are the guides.
 """
-NOT_CALLED = {"Run", "Policy", "Callback", "LiveRun"}  # operant makes these
+NOT_CALLED = {"Policy", "Callback", "Evaluation", "LiveRun"}  # operant makes these
 PARTS = {
     "Train, load, evaluate": (
-        "train", "load", "evaluate", "history", "runs", "show", "push", "pull", "Run", "Policy",
+        "train", "load", "evaluate", "runs", "show", "push", "pull", "Run", "Policy", "Evaluation",
     ),
-    "Callbacks": (
-        "Callback", "LiveRun", "StopAtReturn", "StopWithoutImprovement", "SaveBest", "RecordVideo",
-        "ProgressBar",
-    ),
+    "Callbacks": ("Callback", "LiveRun", "RecordVideo", "ProgressBar"),
     "Checks": ("testing.check_algorithm",),
-    "Errors": (
-        "OperantError", "UsageError", "ConfigError", "CheckpointError", "RunNotFoundError",
-        "PageError",
-    ),
+    "Errors": ("OperantError", "UsageError", "RunNotFoundError"),
     "Loops of your own": (
-        "OperantCallback", "OperantLogger", "SummaryWriter", "MetricsWriter", "MetricsReader",
+        "init", "log", "finish", "Table", "Image", "Histogram", "Video",
+        "integrations.SB3Callback", "integrations.LightningLogger", "integrations.SummaryWriter",
     ),
 }  # fmt: skip
-NEEDS_TRANSFORMERS = "OperantTrainerCallback"  # which the tests do without
-AS_WANDB = "These have the names and arguments of those in wandb"
+MODULES = {
+    "errors": "has all errors",
+    "wandb": "has wandb's names, for scripts that log with them",
+    "envs": "has operant's environments for other libraries, and what batched ones declare",
+    "algorithms": "has the algorithms to derive your own from, with their settings",
+}
 
 
 def page() -> str:
-    operant = importlib.import_module("operant")
     parts = [HEAD]
-    listed = {NEEDS_TRANSFORMERS}
     for title, names in PARTS.items():
         parts.append(f"## {title}\n")
-        for name in names:
-            parts.append(_entry(name, _named(name)))
-            listed.add(name)
-    parts.append(f"`operant.{NEEDS_TRANSFORMERS}` is the callback for Hugging Face's Trainer.\n")
-    others = ", ".join(f"`{name}`" for name in operant.__all__ if name not in listed)
-    parts.append(f"## In wandb's shape\n\n{AS_WANDB}: {others}.\n")
-    parts.append(
-        "`operant.algorithms` has the algorithms to derive your own from, with their settings: "
-        + ", ".join(f"`{name}`" for name in importlib.import_module("operant.algorithms").__all__)
-        + ".\n"
-    )
+        parts += [_entry(name, _named(name)) for name in names]
+    # Its library is no dependency of the tests.
+    parts.append("`operant.integrations.TrainerCallback` is the one of Hugging Face's Trainer.\n")
+    parts.append("## Modules\n")
+    for module, about in MODULES.items():
+        names = ", ".join(f"`{x}`" for x in importlib.import_module(f"operant.{module}").__all__)
+        parts.append(f"`operant.{module}` {about}: {names}.\n")
     return "\n".join(parts)
 
 

@@ -87,18 +87,19 @@ def with_original(table: str, piece: Piece, given: dict[str, Any]) -> None:
 
 def with_operant(table: str, piece: Piece, given: dict[str, Any]) -> None:
     import operant
+    from operant import wandb
     from operant.shared.runs import recorder_process
 
     recorder_process.start_recorder = lambda *_: None  # a process a piece would be slow
     if table == "tensorboard":
-        given["SummaryWriter"] = operant.SummaryWriter
+        given["SummaryWriter"] = operant.integrations.SummaryWriter
         if not piece.begins:
-            given["writer"] = operant.SummaryWriter(str(given["tmp"] / "writer"))
+            given["writer"] = operant.integrations.SummaryWriter(str(given["tmp"] / "writer"))
         exec(piece.code, given)
         if "writer" in given:
             given["writer"].close()
         return
-    given["wandb"] = operant
+    given["wandb"] = wandb
     if not piece.begins:
         room = 128 if "range(70)" in piece.code else 16  # a small page is made sooner
         given["run"] = operant.init(project="p", max_metrics=room)

@@ -112,7 +112,6 @@ PIECES: dict[str, list[Piece]] = {
         kept("Histogram", "wandb.log({'h': wandb.Histogram(np.arange(101))})", "metrics['h/p50'] == 50"),
         kept("Histogram of a list", "wandb.log({'h': wandb.Histogram([1, 2, 3], num_bins=2)})", "metrics['h/p50'] == 2"),
         kept("Histogram(np_histogram=...)", "wandb.log({'h': wandb.Histogram(np_histogram=np.histogram(np.arange(100), bins=10))})", "49 <= metrics['h/p50'] <= 50"),
-        dropped("captions, classes and masks of images", "wandb.Classes([{'id': 0, 'name': 'a'}])", silent=True),
     ],
     "Tables and charts": [
         kept("Table(columns, data)", "wandb.log({'t': wandb.Table(columns=['a', 'b'], data=[[1, 'x'], [2, 'y']])})", "files == ['tables/t-00000000.csv']"),
@@ -121,7 +120,6 @@ PIECES: dict[str, list[Piece]] = {
         kept("Table(dataframe=...)", "import pandas as pd\nwandb.log({'t': wandb.Table(dataframe=pd.DataFrame({'a': [1]}))})", "read('tables/t-00000000.csv') == 'a\\n1\\n'"),
         kept("Table with images", f"t = wandb.Table(columns=['i', 'n'])\nt.add_data(wandb.Image({PICTURE}), 1)\nwandb.log({{'t': t}})", "len(files) == 2"),
         kept("Table.get_column, iterrows", "t = wandb.Table(columns=['a'], data=[[1]])\nassert t.get_column('a') == [1]\nassert len(list(t.iterrows())) == 1\nwandb.log({'t': t})", "len(files) == 1"),
-        dropped("plot.line", "t = wandb.Table(columns=['x', 'y'], data=[[0, 1]])\nwandb.log({'c': wandb.plot.line(t, 'x', 'y', title='T')})"),
     ],
     "Files, models and artifacts": [
         kept("Artifact.add_file, log_artifact", "(tmp / 'm.pt').write_bytes(b'weights')\na = wandb.Artifact('model', type='model', metadata={'acc': 0.9})\na.add_file(str(tmp / 'm.pt'))\nrun.log_artifact(a)", "copies == ['model/m.pt']"),
@@ -134,13 +132,8 @@ PIECES: dict[str, list[Piece]] = {
     ],
     "Models and frameworks": [
         dropped("watch(model)", "import torch\nwandb.watch(torch.nn.Linear(1, 1))"),
-        dropped("keras, lightgbm, xgboost callbacks", "wandb.keras.WandbCallback()", real=False),
     ],
-    "Sweeps and the service": [
-        dropped("sweep and agent", "def train():\n    with wandb.init() as r:\n        r.log({'lr': r.config.lr})\nwandb.agent(wandb.sweep({'method': 'random', 'parameters': {'lr': {'min': 0.1, 'max': 0.2}}}, project='s'), function=train, count=2)", begins=True, real=False),
-        dropped("Api()", "api = wandb.Api()", begins=True, real=False),
-        dropped("Error, errors.CommError", "try:\n    raise wandb.errors.CommError('x')\nexcept wandb.Error:\n    pass", begins=True, silent=True),
-        dropped("__version__", "assert isinstance(wandb.__version__, str)", begins=True, silent=True),
-        dropped("hasattr of what is there", "assert hasattr(wandb, 'init') and not hasattr(wandb, 'initt')", begins=True, silent=True),
+    "Names": [
+        dropped("hasattr", "assert hasattr(wandb, 'init') and not hasattr(wandb, 'initt')", begins=True, silent=True),
     ],
 }  # fmt: skip

@@ -15,9 +15,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ...shared.console.capture import start_console
+from ...shared.messages import log_warning
 from ...shared.processes.lock import RunLock
 from ...shared.runs.run_folder import Run
-from ...shared.runs.session import warn_on_stderr
 from ...trainer.running.signals import stop_requests
 from .following_rank import ended_at_once
 
@@ -33,7 +33,7 @@ def main(
         # Before anything that takes time: from here on the run is alive by its own lock.
         lock = RunLock(run.lock_path)
         # Before anything else prints, so that it is masked; up to the traceback of an error here.
-        if console := start_console(run.console_path(), warn_on_stderr):
+        if console := start_console(run.console_path(), log_warning):
             atexit.register(console.stop)
         from ...trainer.config.from_values import make_config
         from ...trainer.config.stored_code import check_stored_code

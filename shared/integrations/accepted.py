@@ -1,5 +1,5 @@
-"""Stand-ins for names of wandb and TensorBoard that operant lacks. Calls are accepted; the first
-one gives a warning.
+"""Stand-ins for methods of wandb's and TensorBoard's objects that operant's lack. Calls are
+accepted; the first one gives a warning.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..errors import nearest
-from ..runs.session import warn_on_stderr
+from ..messages import log_warning
 from .current_run import open_run
 
 _said: set[str] = set()
@@ -31,7 +31,7 @@ def warn_once(key: str, text: str) -> None:
             return
         _said.add(key)
     with contextlib.suppress(Exception):  # standard error may be closed
-        warn_on_stderr(text)
+        log_warning(text)
 
 
 def warn_accepted(name: str) -> None:
@@ -39,18 +39,15 @@ def warn_accepted(name: str) -> None:
 
 
 class Accepted:
-    """The stand-in for `name`. It can be called, read, entered, iterated (empty) and subclassed; a
-    function that it decorates stays unchanged. It is neither a number nor a path, so that no script
-    computes with it.
+    """The stand-in for `name`. It can be called, read, entered and iterated (empty). It is neither
+    a number nor a path, so that no script computes with it.
     """
 
-    def __init__(self, name: str, *_: Any) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         warn_accepted(f"{self._name}()")
-        if len(arguments) == 1 and not keywords and callable(arguments[0]):
-            return arguments[0]
         return Accepted(f"{self._name}()")
 
     def __getattr__(self, name: str) -> Any:
@@ -75,17 +72,6 @@ class Accepted:
 
     def __exit__(self, *_: Any) -> None:
         return None
-
-    def __instancecheck__(self, _: Any) -> bool:
-        return False
-
-    def __or__(self, _: Any) -> Accepted:  # in annotations
-        return self
-
-    __ror__ = __or__
-
-    def __format__(self, _: str) -> str:
-        return str(self)
 
     def __str__(self) -> str:
         return f"<{self._name}: not in operant>"

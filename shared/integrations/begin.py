@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import OperantError, PageError, RunFolderError, UsageError
+from ..messages import log_warning
 from ..page.page_file import make_page_folder, page_folder
 from ..page.reader import Snapshot
 from ..page.writer import DEFAULT_MAX_METRICS
@@ -18,7 +19,7 @@ from ..runs.find_runs import own_runs
 from ..runs.provenance import code_files, provenance
 from ..runs.recorder_process import RecorderSettings
 from ..runs.run_folder import Run, create_run, memory_runs_folder
-from ..runs.session import RunSession, warn_on_stderr
+from ..runs.session import RunSession
 from ..runs.status import holder_of, open_page
 from ..text.plain_values import described_error
 from .current_run import open_run
@@ -79,7 +80,7 @@ def begin_run(options: RunOptions) -> LoggedRun:
             raise
         with contextlib.suppress(Exception):
             text = error if isinstance(error, OperantError) else described_error(error)
-            warn_on_stderr(f"{text}; the loop goes on, and nothing of it is kept")
+            log_warning(f"{text}; the loop goes on, and nothing of it is kept")
         return disabled_run(options)
 
 
@@ -124,7 +125,7 @@ def _created(name: str, manifest: dict[str, Any]) -> tuple[Run, RunLock]:
             with contextlib.suppress(OSError):
                 folder.rmdir()
             raise error from None
-        warn_on_stderr(f"{error}; the loop goes on, kept in memory: {run.folder}")
+        log_warning(f"{error}; the loop goes on, kept in memory: {run.folder}")
         return run, lock
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformers import TrainerCallback
+import transformers
 
 from ..runs.status import PROGRESS_FRACTION
 from .begin import open_or_begin, script_name
 from .logged_run import LoggedRun
 
 
-class OperantTrainerCallback(TrainerCallback):  # type: ignore[misc]
+class TrainerCallback(transformers.TrainerCallback):  # type: ignore[misc]
     """Publishes the Trainer's logs, with its global step as env steps, on the first process. Logs
     into the run that `operant.init` began, else into a new one, which ends with the process or
     `callback.run.finish()`. Names become `train/loss`, `eval/loss`, `test/loss`.

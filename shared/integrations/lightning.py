@@ -39,7 +39,7 @@ else:
         from pytorch_lightning.utilities.exceptions import SIGTERMException
 
 
-class OperantLogger(Logger):
+class LightningLogger(Logger):
     """Publishes the values that a LightningModule logs, with the Trainer's step as env steps, on
     rank 0. Logs into the run that `operant.init` began, else into a new one, which ends with the
     process, by `logger.experiment.finish()`, or when the Trainer fails.

@@ -20,9 +20,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ..messages import log_warning
 from ..page.events import LEVELS, Level
 from ..page.schema import Metric
-from ..runs.session import RunSession, warn_on_stderr
+from ..runs.session import RunSession
 from ..text.plain_values import described, described_error, is_true, text_of
 from . import process_end
 from .accepted import Accepted, stand_in, unknown_keywords
@@ -271,7 +272,7 @@ class LoggedRun:
         if self._num_warnings == MAX_WARNINGS:
             text = f"{text}; further warnings are not shown"
         with contextlib.suppress(Exception):  # standard error may be closed
-            warn_on_stderr(text)
+            log_warning(text)
         self.event("warning", text)
 
     _warn_once = warn_once  # for `never_raises`
@@ -361,7 +362,7 @@ class LoggedRun:
             if self._texts.get(name) != value:
                 self._texts[name] = value
                 self.event("info", f"{name}: {value}")
-        elif value is not None and not isinstance(value, Accepted):
+        elif value is not None:
             try:
                 self._take(self._objects.take(name, value, self.step).items())
             except Exception as error:  # the others that are logged with it are kept

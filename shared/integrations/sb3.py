@@ -16,7 +16,7 @@ from .never_raising import never_raises
 _NAMES = {"rollout/ep_rew_mean": "episode/return", "rollout/ep_len_mean": "episode/length"}
 
 
-class OperantCallback(BaseCallback):
+class SB3Callback(BaseCallback):
     """Publishes whenever the algorithm logs, with `num_timesteps` as env steps. Logs into the run
     that `operant.init` began, else into a new one, which ends with the process or `run.finish()`.
 
@@ -81,7 +81,7 @@ class OperantCallback(BaseCallback):
 class _PageFormat(KVWriter):
     """An output format of SB3's logger that publishes."""
 
-    def __init__(self, callback: OperantCallback) -> None:
+    def __init__(self, callback: SB3Callback) -> None:
         self.callback = callback
 
     def write(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ import numpy as np
 
 from ..console.capture import start_console
 from ..errors import PageError
+from ..messages import log_warning
 from ..page.page_place import page_path
 from ..page.reader import MetricsReader
 from ..page.row_ring import publish_of
@@ -25,18 +25,12 @@ from ..processes.lock import RunLock
 from ..rows.curves import Curves
 from ..rows.history import History
 from ..rows.row_batch import ELAPSED_NS
-from ..text.harmless import one_line
 from .outcome import State
 from .recorder_process import RecorderProcess, RecorderSettings
 from .run_folder import Run
 from .small_file import write_whole
 
 _DEFAULT_RECORDER = RecorderSettings()
-
-
-def warn_on_stderr(text: str) -> None:
-    with contextlib.suppress(OSError):  # the terminal may have gone
-        print(f"operant: warning: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 class RunSession:
@@ -54,7 +48,7 @@ class RunSession:
         continue_from: int | None = None,
         recorder: RecorderSettings | None = _DEFAULT_RECORDER,
         console: bool = False,
-        warn: Callable[[str], None] = warn_on_stderr,
+        warn: Callable[[str], None] = log_warning,
         clock: Clock = time,
     ) -> None:
         """Create the page. If there is no memory for it, warn once and go on: the page is then in

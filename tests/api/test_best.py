@@ -23,7 +23,7 @@ class Sees:
 
     def on_evaluation(self, run):
         self.returns.append(run.metrics["evaluation/return"])
-        self.actions.append(run.policy.act([2.0]).tolist())
+        self.actions.append(run.policy().act([2.0]).tolist())
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_it_may_be_another_metric_or_none(line):
     with pytest.raises(operant.UsageError, match="no checkpoint best"):
         operant.load(run, checkpoint="best")
     run = operant.train(line, total_env_steps=160, checkpoint={"best": "loss/value"}, **GIVEN)
-    losses = operant.history(run).dropna(subset=["loss/value"]).set_index("iteration")["loss/value"]
+    losses = run.history().dropna(subset=["loss/value"]).set_index("iteration")["loss/value"]
     assert operant.load(run, checkpoint="best").iteration == losses.idxmin()
 
 

@@ -9,6 +9,11 @@ from own_lines import SMALL
 import operant
 from operant.shared.runs.status import open_page
 from operant.trainer.experiment.experiment import Experiment
+from operant.trainer.running.callbacks import (
+    SaveBest,
+    StopAtReturn,
+    StopWithoutImprovement,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -62,11 +67,11 @@ def test_the_view_has_numbers_settings_and_a_copy_of_the_policy(line):
 
     class Looks:
         def on_iteration(self, run):
-            seen.append((run.policy, run.policy.act([3.0], greedy=True)))
+            seen.append((run.policy(), run.policy().act([3.0], greedy=True)))
             assert run.metrics["loss/policy"] == run.metrics["loss/policy"]
             assert run.metrics["progress/fraction"] == run.env_steps / 256
-            assert run.config.num_envs == 4
-            assert run.policy is run.policy
+            assert run.config["num_envs"] == 4
+            assert run.policy() is run.policy()
             with pytest.raises(TypeError):
                 run.metrics["loss/policy"] = 3
             with pytest.raises(AttributeError):
@@ -82,12 +87,12 @@ def test_the_view_has_numbers_settings_and_a_copy_of_the_policy(line):
 def test_looking_changes_nothing_of_what_is_learned(line):
     class Looks:
         def on_iteration(self, run):
-            run.policy.act(np.zeros((3, 1)), greedy=False)
+            run.policy().act(np.zeros((3, 1)), greedy=False)
             run.log({"own/x": 1.0})
 
     given = {"total_env_steps": 256, **EVERY}
     runs = [operant.train(line, callbacks=each, **given) for each in ([], [Looks(), Heard()])]
-    plain, looked = (operant.history(run) for run in runs)
+    plain, looked = (run.history() for run in runs)
     same = ["loss/policy", "loss/value", "episode/return", "evaluation/return"]
     assert plain[same].equals(looked[same])
     assert "own/x" not in plain
@@ -101,7 +106,7 @@ def test_metrics_of_ones_own_are_in_the_row_of_their_iteration(line):
         def on_end(self, run):
             run.log({"own/last": 7})
 
-    frame = operant.history(operant.train(line, total_env_steps=192, callbacks=[Logs()], **SMALL))
+    frame = operant.train(line, total_env_steps=192, callbacks=[Logs()], **SMALL).history()
     rows = frame.dropna(subset=["loss/policy"])
     assert rows["own/double"].tolist() == [2, 4, 6]
     assert frame["own/last"].iloc[-1] == 7
@@ -109,7 +114,7 @@ def test_metrics_of_ones_own_are_in_the_row_of_their_iteration(line):
 
 @pytest.mark.parametrize(
     ("callbacks", "waits"),
-    [([Heard()], True), ([operant.SaveBest("loss/value")], True), ([operant.SaveBest()], False)],
+    [([Heard()], True), ([SaveBest("loss/value")], True), ([SaveBest()], False)],
 )
 def test_a_device_waits_where_a_callback_looks_at_each_iteration(monkeypatch, callbacks, waits):
     asked, iterate = [], Experiment.iterate
@@ -136,15 +141,15 @@ class Scores:
 @pytest.mark.parametrize(("scores", "best"), [((3, 1, 2), 1), ((1, 3, 2), 2), ((1, 2, 3), 3)])
 def test_the_best_by_a_score_of_ones_own_is_the_policy_that_had_it(line, scores, best, capsys):
     given = {**SMALL, "evaluation": {"num_episodes": 4, "every_iterations": 1}}
-    kept = [Scores(*scores), operant.SaveBest("own/score", "mine")]
+    kept = [Scores(*scores), SaveBest("own/score", "mine")]
     run = operant.train(line, total_env_steps=192, callbacks=kept, **given)
     assert operant.load(run, checkpoint="mine").iteration == best
     assert "no metric is called" not in capsys.readouterr().err
 
 
 def test_callbacks_begin_anew_in_another_run(line):
-    kept = operant.SaveBest("own/score", "mine")
-    patient = operant.StopWithoutImprovement(2, least_gain=1e9)
+    kept = SaveBest("own/score", "mine")
+    patient = StopWithoutImprovement(2, least_gain=1e9)
     for scores in ((9, 8, 7), (3, 4, 5)):
         run = operant.train(
             line, total_env_steps=192, callbacks=[Scores(*scores), kept, patient],
@@ -182,12 +187,12 @@ def test_a_handle_of_the_run_itself_stops_it_and_does_not_wait_for_it(line):
 
 def test_a_score_stops_a_run_and_so_does_standing_still(line):
     given = {"total_env_steps": 640, **EVERY}
-    run = operant.train(line, callbacks=[operant.StopAtReturn(-1e6)], **given)
+    run = operant.train(line, callbacks=[StopAtReturn(-1e6)], **given)
     assert run.status().iteration == 2
     assert run.status().message.startswith("the return of an evaluation is -")
-    run = operant.train(line, callbacks=[operant.StopAtReturn(1.0)], **given)
+    run = operant.train(line, callbacks=[StopAtReturn(1.0)], **given)
     assert run.status().iteration == 10
-    still = operant.StopWithoutImprovement(patience=2, least_gain=1e6)
+    still = StopWithoutImprovement(patience=2, least_gain=1e6)
     run = operant.train(line, callbacks=[still], **given)
     assert run.status().iteration == 6  # the first is the best, and two come after it
     assert run.status().message.startswith("no better evaluation in 2")
@@ -254,7 +259,7 @@ def test_what_is_no_callback_is_refused_before_there_is_a_run(line):
         def on_iterations(self, run): ...
 
     for wrong, said in (
-        (operant.StopAtReturn, r"callbacks\[0\] = StopAtReturn: expected an object"),
+        (StopAtReturn, r"callbacks\[0\] = StopAtReturn: expected an object"),
         (3, r"callbacks\[0\] = 3: expected an object with any of on_start"),
         (Typo(), r"Typo has on_iterations, which is never called; did you mean 'on_iteration'"),
     ):
@@ -263,7 +268,7 @@ def test_what_is_no_callback_is_refused_before_there_is_a_run(line):
     with pytest.raises(operant.UsageError, match="detach = True takes none"):
         operant.train(line, callbacks=[Heard()], detach=True, **SMALL)
     with pytest.raises(operant.UsageError, match="patience = 0: expected a whole number"):
-        operant.StopWithoutImprovement(0)
+        StopWithoutImprovement(0)
     assert operant.runs() == []
 
 
@@ -354,20 +359,20 @@ def test_what_cannot_be_logged_or_saved_is_one_line(line, call, said):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: operant.StopAtReturn("a"), "value = 'a': expected a number"),
-        (lambda: operant.StopWithoutImprovement(3, "a"), "least_gain = 'a': expected a number"),
-        (lambda: operant.SaveBest(3), "SaveBest: metric = 3: expected a metric's name"),
+        (lambda: StopAtReturn("a"), "value = 'a': expected a number"),
+        (lambda: StopWithoutImprovement(3, "a"), "least_gain = 'a': expected a number"),
+        (lambda: SaveBest(3), "SaveBest: metric = 3: expected a metric's name"),
         (lambda: operant.RecordVideo(1.5), "every_env_steps = 1.5: expected a whole number"),
     ],
 )
 def test_wrong_arguments_of_callbacks_are_one_line(make, said):
     with pytest.raises(operant.UsageError, match=said):
         make()
-    operant.StopWithoutImprovement(np.int64(3), np.float32(0.5))  # numbers of NumPy are numbers
+    StopWithoutImprovement(np.int64(3), np.float32(0.5))  # numbers of NumPy are numbers
 
 
 def test_a_metric_that_nobody_publishes_is_a_warning_once(line, capsys):
-    best = operant.SaveBest("episode/retrun")
+    best = SaveBest("episode/retrun")
     run = operant.train(line, total_env_steps=256, callbacks=[best], **EVERY)
     said = "SaveBest: no metric is called 'episode/retrun' so far; did you mean 'episode/return'?"
     assert texts(run).count(said) == 1

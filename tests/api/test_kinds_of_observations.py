@@ -87,7 +87,7 @@ def test_act_gives_what_training_would_do(acting):
         expected, _ = trained.greedy_step(torch.from_numpy(out.obs), torch.zeros(3, 0))
     for env, row in zip(seen, expected.numpy(), strict=True):
         assert policy.act(env.first) == pytest.approx(row, abs=1e-5)
-    assert len(operant.evaluate(policy, 2)) == 2
+    assert operant.evaluate(policy, 2).num_episodes == 2
 
 
 def test_play_does_what_act_does(acting):

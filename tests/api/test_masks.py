@@ -51,7 +51,7 @@ def test_a_run_draws_no_illegal_action(make):
     run = operant.train(make, **SETTINGS)
     assert run.status().state == "finished"
     assert operant.load(run)._trained.policy.mask_size == NUM_ACTIONS + 2 * (make is Several)
-    assert len(operant.evaluate(run, 8)) == 8
+    assert operant.evaluate(run, 8).num_episodes == 8
 
 
 class NoChoiceAtTheEnd(Several):
@@ -239,12 +239,12 @@ def test_an_onnx_file_takes_masks_and_states(tmp_path, algorithm, kind):
     obs = np.random.default_rng(1).random((64, NUM_ACTIONS), np.float32)
     masks = (np.random.default_rng(2).random((64, NUM_ACTIONS)) < 0.5).astype(np.float32)
     masks[:, 1] = 1
-    state = theirs = policy.first_state(len(obs)) if has_memory else None
+    state = theirs = policy.initial_state(len(obs)) if has_memory else None
     for _ in range(3):
         given = {"observation": obs, "action_mask": masks}
         if has_memory:
             actions, theirs = session.run(None, {**given, "state": theirs})
-            ours, state = policy.act(obs, state, action_masks=masks)
+            ours, state = policy.predict(obs, state, None, True, masks)
             assert np.allclose(theirs, state, atol=1e-6)
         else:
             (actions,), ours = session.run(None, given), policy.act(obs, action_masks=masks)

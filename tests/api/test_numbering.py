@@ -78,7 +78,7 @@ def test_training_loaded_policies_play_and_onnx_number_choices_alike(
     one = policy.act(obs[0])
     assert all(map(space.contains, [one, *one_by_one(space, actions)]))
     assert all(map(space.contains, one_by_one(space, policy.act(obs, greedy=False))))
-    assert operant.evaluate(policy, 2).tolist() == pytest.approx([sum_of(one)] * 2)
+    assert operant.evaluate(policy, 2).returns.tolist() == pytest.approx([sum_of(one)] * 2)
 
     write_onnx(policy._trained.policy, 2, tmp_path / "policy.onnx", "a test")
     session = onnxruntime.InferenceSession(tmp_path / "policy.onnx")

@@ -43,7 +43,7 @@ def test_the_class_of_a_script_is_trained_resumed_and_loaded(line):
     second = operant.load(run)
     assert second.iteration == 2 * first.iteration
     assert not torch.equal(linear_of(first), linear_of(second))
-    assert np.isfinite(operant.evaluate(second, episodes=3)).all()
+    assert np.isfinite(operant.evaluate(second, num_episodes=3).mean)
 
 
 def test_another_process_is_given_the_class_once_more(line, monkeypatch):

@@ -292,7 +292,7 @@ def test_masks_lie_behind_pictures_in_training_evaluation_play_and_onnx(monkeypa
     registered = EnvSpec("Drawn-v0", entry_point=Drawn)
     monkeypatch.setitem(gymnasium.registry, "Drawn-v0", registered)
     run = operant.train("Drawn-v0", total_env_steps=256, **SMALL)
-    assert operant.evaluate(run, 3).shape == (3,)
+    assert operant.evaluate(run, 3).returns.shape == (3,)
     policy = operant.load(run)
     episodes = GymnasiumEpisodes(policy._trained)
     with closing(episodes):
@@ -311,6 +311,6 @@ def test_masks_lie_behind_pictures_in_training_evaluation_play_and_onnx(monkeypa
 def test_a_policy_with_memory_sees_pictures_in_dictionaries():
     policy = untrained(WhereIsIt, policy={"memory": {"kind": "lstm", "size": 8}})
     obs = sampled(WhereIsIt.observation_space)
-    action, state = policy.act(obs, policy.first_state())
+    action, state = policy.predict(obs)
     assert action in (0, 1)
-    assert state.shape == policy.first_state().shape
+    assert state.shape == policy.initial_state().shape

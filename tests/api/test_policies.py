@@ -63,7 +63,7 @@ def test_weights_that_are_not_finite_are_neither_loaded_nor_shared(policy, tmp_p
     with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
         operant.load(policy.run)
     with pytest.raises(operant.UsageError, match="has NaN or infinity in it"):
-        operant.push(policy.run, tmp_path / "policy", episodes=1)
+        operant.push(policy.run, tmp_path / "policy", num_episodes=1)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_weights_that_are_not_finite_are_neither_loaded_nor_shared(policy, tmp_p
     [
         (lambda x: operant.evaluate(x, 2, env=1), "env = 1: expected a name, or a class"),
         (lambda x: operant.evaluate(x, 2, seed="a"), "seed = 'a': expected a whole number"),
-        (lambda x: x.act([3.0], np.zeros((1, 2))), "has no memory; write actions = policy.act"),
-        (lambda x: x.first_state(None), "num_rows = None: expected a whole number, 1 or more"),
+        (lambda x: x.predict([3.0], np.zeros((1, 2))), "has no memory; write actions = policy.act"),
+        (lambda x: x.initial_state(None), "batch_size = None: expected a whole number"),
         (lambda x: operant.load(x.run, trained="yes"), "trained = 'yes': expected True or False"),
         (lambda x: operant.load(x.run, trained=True), "run = .*: expected an environment's name"),
-        (lambda _: operant.Run(None), "run = None: expected a run, its id or name, or its folder"),
+        (lambda _: operant.Run(3), "run = 3: expected a run, its id or name, or its folder"),
         (lambda _: operant.Run("no such folder"), "no run is called 'no such folder'"),
         (lambda x: operant.push(x, "folder", private="yes"), "private = 'yes': expected True"),
     ],
@@ -109,7 +109,7 @@ def test_the_threads_of_a_script_are_as_before(policy, tmp_path):
     torch.set_num_threads(2)
     try:
         operant.evaluate(policy, 2)
-        operant.push(policy.run, tmp_path / "policy", episodes=1)
+        operant.push(policy.run, tmp_path / "policy", num_episodes=1)
         operant.testing.check_algorithm("ppo")
         assert torch.get_num_threads() == 2
     finally:
@@ -119,14 +119,43 @@ def test_the_threads_of_a_script_are_as_before(policy, tmp_path):
 def test_a_policy_that_remembers_needs_its_state():
     policy = untrained("cart_pole", policy={"memory": {"kind": "lstm", "size": 4}})
     obs = np.ones(4, np.float32)
-    with pytest.raises(operant.UsageError, match=r"write actions, state = policy.act\(obs, state"):
+    with pytest.raises(operant.UsageError, match=r"actions, state = policy.predict\(obs, state"):
         policy.act(obs)
     with pytest.raises(operant.UsageError, match=r"state = 'x': expected an array of torch.float"):
-        policy.act(obs, "x")
-    action, state = policy.act(obs, policy.first_state())
+        policy.predict(obs, "x")
+    action, state = policy.predict(obs, deterministic=True)
     assert action in (0, 1)
-    assert state.tolist() != policy.first_state().tolist()
-    assert policy.act(obs, state)[1].tolist() != state.tolist()
+    assert state.tolist() != policy.initial_state().tolist()
+    assert policy.predict(obs, state)[1].tolist() != state.tolist()
+    # An episode starts in the second row alone.
+    both, two = np.stack([obs, obs]), np.concatenate([state, state])
+    _, after = policy.predict(both, two, np.array([False, True]), deterministic=True)
+    assert after[0].tolist() == policy.predict(obs, state, deterministic=True)[1][0].tolist()
+    assert after[1] == pytest.approx(state[0], abs=1e-6)
+    with pytest.raises(operant.UsageError, match="episode_start has 1 values: expected one for"):
+        policy.predict(both, two, [True])
+
+
+@pytest.mark.parametrize("make", ["cart_pole", "pendulum", "CartPole-v1"])
+def test_spaces_are_those_of_observations_and_actions(make):
+    policy = untrained(make)
+    obs = policy.observation_space.sample()
+    actions, state = policy.predict(obs[None])
+    assert state is None
+    assert len(actions) == 1
+    assert policy.action_space.contains(actions[0])
+    assert policy.action_space.contains(policy.act(obs))
+
+
+@pytest.mark.parametrize("settings", [{}, {"policy": {"memory": {"kind": "lstm", "size": 4}}}])
+def test_stable_baselines3_evaluates_a_policy(settings):
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+    policy = untrained("CartPole-v1", **settings)
+    returns, lengths = evaluation.evaluate_policy(
+        policy, gymnasium.make("CartPole-v1"), 3, return_episode_rewards=True, warn=False
+    )
+    assert returns == lengths
+    assert len(returns) == 3
 
 
 def test_choices_count_as_the_environment_counts_them():
@@ -144,26 +173,30 @@ def test_choices_count_as_the_environment_counts_them():
 
     policy = untrained(From5)
     assert policy.act(np.zeros(2, np.float32)) in (5, 6, 7)
-    assert operant.evaluate(policy, 3).tolist() == [1, 1, 1]
+    assert operant.evaluate(policy, 3).returns.tolist() == [1, 1, 1]
 
 
 def test_returns_are_those_of_so_many_episodes_and_the_same_with_the_same_seed(policy):
-    returns = operant.evaluate(policy, episodes=5)
+    returns = operant.evaluate(policy, num_episodes=5).returns
     assert returns.shape == (5,)
     assert (returns <= 0).all()
-    assert operant.evaluate(policy.run, episodes=5).tolist() == returns.tolist()
-    assert operant.evaluate(policy, episodes=5, seed=77).tolist() != returns.tolist()
-    with pytest.raises(operant.UsageError, match="episodes = 0: expected a whole number"):
-        operant.evaluate(policy, episodes=0)
+    evaluation = operant.evaluate(policy, num_episodes=5)
+    assert evaluation.metrics["evaluation/return"] == evaluation.mean == returns.mean()
+    assert evaluation.as_dict()["returns"] == returns.tolist()
+    assert evaluation.success_rate is None
+    assert operant.evaluate(policy.run, num_episodes=5).returns.tolist() == returns.tolist()
+    assert operant.evaluate(policy, num_episodes=5, seed=77).returns.tolist() != returns.tolist()
+    with pytest.raises(operant.UsageError, match="num_episodes = 0: expected a whole number"):
+        operant.evaluate(policy, num_episodes=0)
     for seed in (-1, "a", 2**70, True):
         with pytest.raises(operant.UsageError, match=f"seed = .{{0,1}}{seed}.*: expected a whole"):
-            operant.evaluate(policy, episodes=1, seed=seed)
+            operant.evaluate(policy, num_episodes=1, seed=seed)
 
 
 def test_another_environment_is_played_in_where_it_fits(policy):
     short = make_line_class(num_steps=1)
-    assert abs(operant.evaluate(policy, 6, env=short)).max() < 6  # one step, of at most 6
-    assert abs(operant.evaluate(policy, 6)).max() > 6
+    assert abs(operant.evaluate(policy, 6, env=short).returns).max() < 6  # one step, of at most 6
+    assert abs(operant.evaluate(policy, 6).returns).max() > 6
     with pytest.raises(operant.UsageError, match="env = cart_pole: it has 4 observations"):
         operant.evaluate(policy, env="cart_pole")
     with pytest.raises(operant.UsageError, match="'cart_pol' is not an environment; did you mean"):

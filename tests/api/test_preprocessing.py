@@ -34,7 +34,7 @@ def test_reported_returns_and_evaluations_are_of_whole_games(trained):
     # 11 frames are left after the no-op: five steps of two and one of one, that pay 3 a frame.
     assert metrics["episode/return"] == 33.0
     assert metrics["episode/length"] == STEPS
-    assert operant.evaluate(trained, 3).tolist() == [33.0] * 3
+    assert operant.evaluate(trained, 3).returns.tolist() == [33.0] * 3
 
 
 def test_a_resumed_run_keeps_its_preprocessing(trained):
@@ -67,7 +67,7 @@ def test_a_loaded_policy_makes_the_environment_that_it_sees(trained):
 
 def test_other_games_are_played_with_the_same_preprocessing(trained):
     found = operant.evaluate(trained, 2, env="FramesNoLives-v0")
-    assert found.tolist() == [33.0, 33.0]
+    assert found.returns.tolist() == [33.0, 33.0]
 
 
 def test_an_onnx_file_says_what_was_done_to_observations(trained, tmp_path):

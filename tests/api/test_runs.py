@@ -1,4 +1,4 @@
-"""`operant.runs`, `history`, `show` and what a handle shows of its run."""
+"""`operant.Run`, `runs` and `show`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import operant as command
 from command_line import python
 
 import operant
@@ -33,7 +32,7 @@ def logged(*rows):
 
 def test_history_is_a_frame_of_every_row_with_nan_where_a_row_has_no_value():
     run = logged({"a": 1.0}, {"a": 2.0, "b": 5.0}, {"b": np.inf})
-    frame = operant.history(run)
+    frame = run.history()
     assert frame["env_steps"].tolist() == [100, 200, 300]
     assert frame["iteration"].dtype == np.int64
     assert frame["a"].tolist()[:2] == [1.0, 2.0]
@@ -42,14 +41,42 @@ def test_history_is_a_frame_of_every_row_with_nan_where_a_row_has_no_value():
     assert frame["b"].tolist()[1:] == [5.0, np.inf]
     assert str(frame["time"].dt.tz) == "UTC"
     assert run.history().equals(frame)
-    assert operant.history().equals(frame)
+    assert operant.Run().history().equals(frame)
 
 
 def test_runs_are_listed_newest_first_without_archived_ones():
     first, second = logged({"a": 1.0}), logged({"a": 1.0})
     assert operant.runs() == [second, first]
-    assert command("archive", first.id).returncode == 0
+    first.edit(archived=True)
     assert operant.runs() == [second]
+    assert operant.runs(archived=True) == [first]
+    assert operant.runs("archived:yes,no a<2") == [second, first]
+    assert operant.runs("state:failed") == []
+    with pytest.raises(operant.UsageError, match="filter = 'loss>1': no run has 'loss'"):
+        operant.runs("loss>1")
+    with pytest.raises(operant.UsageError, match="write archived:yes in the filter"):
+        operant.runs("test", archived=True)
+
+
+def test_a_run_has_its_newest_numbers_and_what_people_say_of_it():
+    run = logged({"a": 1.0}, {"a": 2.0})
+    assert operant.Run("latest") == operant.Run() == run
+    assert (run.state, run.env_steps, run.iteration) == ("finished", 200, 2)
+    assert (run.metrics, run.config, run.events()) == ({"a": 2.0}, {}, [])
+    page = run.page()
+    assert page.read().metrics == {"a": 2.0}
+    page.detach()
+    assert run.name == run.id
+    run.edit(name="the  first", note="good", tags=["baseline"])
+    assert operant.Run("the first") == run
+    run.edit(note="bad")
+    (found,) = operant.runs("tag:baseline note:bad")
+    assert found.name == "the first"
+    with pytest.raises(operant.UsageError, match="'two words' is not a valid tag"):
+        run.edit(tags=["two words"])
+    other = logged({"a": 1.0})
+    with pytest.raises(operant.UsageError, match="another run is called 'the first'"):
+        other.edit(name="the first")
 
 
 def test_a_handle_shows_how_its_run_is_doing():
@@ -103,13 +130,6 @@ def test_show_prints_a_line_where_there_is_neither_notebook_nor_terminal(capsys)
     assert capsys.readouterr().out == f"{run!r}\n"
 
 
-def test_a_run_of_init_is_a_run_as_wandb_has_it():
-    logged_run = operant.init()
-    assert isinstance(logged_run, operant.Run)
-    operant.finish()
-    assert not isinstance(3, operant.Run)
-
-
 def test_importing_operant_imports_neither_torch_nor_numpy():
     code = (
         "import operant, sys; operant.train; dir(operant);"
@@ -150,7 +170,7 @@ class Stops(operant.Callback):
 
 run = operant.train("cart_pole", total_env_steps=1000, callbacks=[Stops(), operant.ProgressBar()])
 policy = operant.load(run, checkpoint="best")
-print(policy.act([0.0, 0.0, 0.0, 0.0]), run.status().state, operant.history(run)["env_steps"].max())
+print(policy.act([0.0, 0.0, 0.0, 0.0]), run.status().state, run.history()["env_steps"].max())
 operant.trian("cart_pole")
-print(operant.evaluate(policy, episodes=3).mean(), [each.id for each in operant.runs()])
+print(operant.evaluate(policy, num_episodes=3).mean, [each.id for each in operant.runs()])
 """

@@ -34,7 +34,7 @@ def run(cart_pole_run):
 
 
 def test_a_pushed_policy_acts_as_before_once_it_is_pulled(run, tmp_path):
-    operant.push(run, tmp_path / "policy", episodes=3)
+    operant.push(run, tmp_path / "policy", num_episodes=3)
     pulled = operant.pull(tmp_path / "policy", name="theirs")
     assert operant.load(pulled).act(OBS).tolist() == operant.load(run).act(OBS).tolist()
     assert (
@@ -43,13 +43,13 @@ def test_a_pushed_policy_acts_as_before_once_it_is_pulled(run, tmp_path):
     assert "theirs" in pulled.id
     assert pulled.status().state == "finished"
     assert f"pulled from {tmp_path / 'policy'}" in pulled.status().message
-    assert len(operant.evaluate(pulled, 2)) == 2
+    assert operant.evaluate(pulled, 2).num_episodes == 2
 
 
 def test_the_card_tells_the_return_and_the_seeds(run, tmp_path):
     operant.train("cart_pole", total_env_steps=64, seed=7, **SETTINGS)
     operant.train("cart_pole", total_env_steps=128, seed=8, **SETTINGS)  # another configuration
-    operant.push(run, tmp_path / "policy", episodes=3)
+    operant.push(run, tmp_path / "policy", num_episodes=3)
     front, _, card = (tmp_path / "policy" / "README.md").read_text()[4:].partition("\n---\n")
     facts = yaml.safe_load(front)
     assert facts["library_name"] == "operant"
@@ -70,16 +70,16 @@ def test_where_a_push_was_killed_the_next_one_ends_it(run, tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(policy_folder, step, die)
         with pytest.raises(KeyboardInterrupt):
-            operant.push(run, tmp_path / "policy", episodes=1)
+            operant.push(run, tmp_path / "policy", num_episodes=1)
     (tmp_path / "policy" / ".run.toml.7.building").touch()
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     assert (
         operant.load(tmp_path / "policy").act(OBS).tolist() == operant.load(run).act(OBS).tolist()
     )
 
 
 def test_only_the_policy_and_its_settings_are_pushed(run, tmp_path):
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     folder = tmp_path / "policy"
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {"README.md", "run.toml", "checkpoints/iteration-000000001.pt"}
@@ -101,7 +101,7 @@ def test_secrets_are_in_no_file_of_a_shared_policy(tmp_path):
         "cart_pole", algorithm=Asks, total_env_steps=128, **SMALL,
         **{"dqn.api_key": "hunter2hunter2", "recorder.alerts": ["loss/value > 1000000"]},
     )  # fmt: skip
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     for path in (tmp_path / "policy").rglob("*"):
         assert path.is_dir() or b"hunter2hunter2" not in path.read_bytes()
         assert path.is_dir() or b"1000000" not in path.read_bytes()
@@ -109,7 +109,7 @@ def test_secrets_are_in_no_file_of_a_shared_policy(tmp_path):
 
 def test_a_card_says_which_code_of_a_script_the_policy_needs(tmp_path, line):
     run = operant.train(line, total_env_steps=64, **SMALL)
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     card = (tmp_path / "policy" / "README.md").read_text()
     assert "which a script of its author defines: define it too, and pass it to `operant.l" in card
 
@@ -124,26 +124,28 @@ def test_code_that_is_pushed_comes_with_the_policy_and_a_later_push_takes_it_awa
     (project / "counts_to_share.py").write_text(source)
     monkeypatch.chdir(project)
     run = operant.train("gymnasium:counts_to_share:make_count", total_env_steps=64, **SMALL)
-    operant.push(run, tmp_path / "policy", episodes=1, with_code=True)
+    operant.push(run, tmp_path / "policy", num_episodes=1, with_code=True)
     assert "begins in `code/counts_to_share.py`" in (tmp_path / "policy" / "README.md").read_text()
     pulled = operant.pull(tmp_path / "policy")
     assert (pulled.folder / "code" / "counts_to_share.py").read_text() == source
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     assert not (tmp_path / "policy" / "code").exists()
     assert "ask its author for it" in (tmp_path / "policy" / "README.md").read_text()
     monkeypatch.chdir(reader)
     monkeypatch.delitem(sys.modules, "counts_to_share")
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(project)])
     with pytest.raises(
-        operant.ConfigError, match=r"it came with the policy: read .*counts_to_share"
+        operant.errors.ConfigError, match=r"it came with the policy: read .*counts_to_share"
     ):
         operant.load(pulled)
-    with pytest.raises(operant.ConfigError, match=r"ask the author .* for counts_to_share\.py"):
+    with pytest.raises(
+        operant.errors.ConfigError, match=r"ask the author .* for counts_to_share\.py"
+    ):
         operant.load(tmp_path / "policy")
 
 
 def test_a_card_has_the_name_of_any_folder_as_shells_and_python_have_it(run, tmp_path):
-    operant.push(run, tmp_path / "my 'best' policy", episodes=1)
+    operant.push(run, tmp_path / "my 'best' policy", num_episodes=1)
     card = (tmp_path / "my 'best' policy" / "README.md").read_text()
     shell = next(line for line in card.splitlines() if line.startswith("operant pull "))
     assert shlex.split(shell)[2] == "my 'best' policy"
@@ -151,7 +153,7 @@ def test_a_card_has_the_name_of_any_folder_as_shells_and_python_have_it(run, tmp
 
 
 def test_others_can_read_a_shared_policy(run, tmp_path):
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     for path in (tmp_path / "policy").rglob("*"):
         assert path.stat().st_mode & 0o777 == (0o755 if path.is_dir() else 0o644)
 
@@ -181,19 +183,19 @@ def test_wrong_arguments_are_one_line(run, tmp_path, arguments, words):
 )
 def test_a_policy_is_not_written_to_where_links_point(run, tmp_path, name, said):
     folder, outside = tmp_path / "policy", tmp_path / "outside"
-    operant.push(run, folder, episodes=1)
+    operant.push(run, folder, num_episodes=1)
     (folder / name).rename(outside)
     (folder / name).symlink_to(outside)
     before = [path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()]
     with pytest.raises(operant.UsageError, match=said):
-        operant.push(run, folder, episodes=1)
+        operant.push(run, folder, num_episodes=1)
     after = [path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()]
     assert after == before
 
 
 def test_a_policy_is_replaced_and_other_files_are_not(run, tmp_path):
-    operant.push(run, tmp_path / "policy", episodes=1)
-    operant.push(run, tmp_path / "policy", episodes=2)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=2)
     assert "over 2 greedy" in (tmp_path / "policy" / "README.md").read_text()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").touch()
@@ -218,13 +220,13 @@ def test_a_name_that_may_be_of_the_hub_makes_no_folder(run, tmp_path, monkeypatc
     with pytest.raises(
         operant.UsageError, match=r"no folder me; hf:me/x is .* \./me/x a new folder"
     ):
-        operant.push(run, "me/x", episodes=1)
+        operant.push(run, "me/x", num_episodes=1)
     assert not (tmp_path / "me").exists()
     with pytest.raises(operant.UsageError, match="is no folder; a policy of the Hub is hf:me/x"):
         operant.pull("me/x")
-    operant.push(run, "./me/x", episodes=1)
-    operant.push(run, "me/y", episodes=1)  # there is a folder by now
-    operant.push(run, Path("you/x"), episodes=1)
+    operant.push(run, "./me/x", num_episodes=1)
+    operant.push(run, "me/y", num_episodes=1)  # there is a folder by now
+    operant.push(run, Path("you/x"), num_episodes=1)
     found = {str(card.parent.relative_to(tmp_path)) for card in tmp_path.glob("*/*/README.md")}
     assert found == {"me/x", "me/y", "you/x"}
 
@@ -238,7 +240,7 @@ def test_what_has_no_policy_is_not_pulled(run, tmp_path):
     ):
         with pytest.raises(operant.OperantError, match=text):
             operant.pull(source)
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     next((tmp_path / "policy").rglob("*.pt")).write_bytes(b"no checkpoint")
     before = len(operant.runs())
     with pytest.raises(operant.OperantError, match="cannot be read"):
@@ -248,7 +250,7 @@ def test_what_has_no_policy_is_not_pulled(run, tmp_path):
 
 def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
     """Nor is one that would be too large in memory: parts of a checkpoint may be compressed."""
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     path = next((tmp_path / "policy").rglob("*.pt"))
     packed = tmp_path / "packed"
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
@@ -283,7 +285,7 @@ def test_a_policy_that_is_too_large_is_not_read(run, tmp_path, monkeypatch):
     ],
 )
 def test_a_checkpoint_with_other_types_is_refused_in_one_line(run, tmp_path, changed, said):
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     path = next((tmp_path / "policy").rglob("*.pt"))
     torch.save({**torch.load(path, weights_only=True), **changed}, path)
     for call in (operant.pull, operant.load):
@@ -305,7 +307,7 @@ def test_places_that_cannot_be_are_one_line(run, tmp_path, monkeypatch, place, s
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    for call in (lambda: operant.push(run, place, episodes=1), lambda: operant.pull(place)):
+    for call in (lambda: operant.push(run, place, num_episodes=1), lambda: operant.pull(place)):
         with pytest.raises(operant.UsageError, match=said) as raised:
             call()
         assert len(str(raised.value)) < 400
@@ -313,7 +315,7 @@ def test_places_that_cannot_be_are_one_line(run, tmp_path, monkeypatch, place, s
 
 def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
     """Its author's environment is a module that happens to lie in the reader's folder."""
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     path = next((tmp_path / "policy").rglob("*.pt"))
     saved = torch.load(path, weights_only=True)
     saved["config"]["env"] = "gymnasium:planted:Env"
@@ -329,15 +331,17 @@ def test_a_pulled_policy_runs_no_code(run, tmp_path, monkeypatch):
 
 
 def test_a_pulled_policy_has_no_history(run, tmp_path):
-    operant.push(run, tmp_path / "policy", episodes=1)
-    with pytest.raises(operant.PageError, match="was pulled: it has a policy, and no page or rows"):
-        operant.history(operant.pull(tmp_path / "policy"))
+    operant.push(run, tmp_path / "policy", num_episodes=1)
+    with pytest.raises(
+        operant.errors.PageError, match="was pulled: it has a policy, and no page or rows"
+    ):
+        operant.pull(tmp_path / "policy").history()
 
 
 def test_a_terminal_obeys_nothing_that_a_pulled_policy_says(run, tmp_path, capsys):
     """Neither its errors and warnings, nor its card, nor the card of one who shares it again."""
     escapes = "\x1b[31m\x07\u202e|"
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     path = next((tmp_path / "policy").rglob("*.pt"))
     saved = torch.load(path, weights_only=True)
     manifest = tomllib.loads((tmp_path / "policy" / "run.toml").read_text())
@@ -345,7 +349,7 @@ def test_a_terminal_obeys_nothing_that_a_pulled_policy_says(run, tmp_path, capsy
     (tmp_path / "policy" / "run.toml").write_text(tomli_w.dumps(manifest))
     (tmp_path / "policy" / "README.md").write_text(f"# A card\n{escapes}\n")
     pulled = operant.pull(tmp_path / "policy", name=f"theirs{escapes}")
-    operant.push(pulled, tmp_path / "again", episodes=1)
+    operant.push(pulled, tmp_path / "again", num_episodes=1)
     for folder in (pulled.folder, tmp_path / "again"):
         card = (folder / "README.md").read_text()
         assert card.startswith(("# A card", "---"))
@@ -360,7 +364,7 @@ def test_a_terminal_obeys_nothing_that_a_pulled_policy_says(run, tmp_path, capsy
 
 
 def test_a_pulled_policy_cannot_be_trained_on(run, tmp_path):
-    operant.push(run, tmp_path / "policy", episodes=1)
+    operant.push(run, tmp_path / "policy", num_episodes=1)
     with pytest.raises(operant.OperantError, match="pulled"):
         operant.train(resume=operant.pull(tmp_path / "policy"))
 
@@ -370,8 +374,8 @@ def test_the_hub_keeps_what_was_pushed_last(run, tmp_path, monkeypatch):
     script = f"""
 import operant, numpy
 run = operant.load({run.id!r}).run
-operant.push(run, "hf:me/cart-pole", episodes=1)
-operant.push(run, "hf:me/cart-pole", episodes=2)
+operant.push(run, "hf:me/cart-pole", num_episodes=1)
+operant.push(run, "hf:me/cart-pole", num_episodes=2)
 pulled = operant.pull("hf:me/cart-pole")
 obs = numpy.ones((3, 4), numpy.float32)
 assert (operant.load(pulled).act(obs) == operant.load(run).act(obs)).all()
@@ -454,7 +458,7 @@ def test_every_shipped_policy_is_as_good_as_its_card_says(env):
     policy = operant.load(env, trained=True)
     assert policy.env == env
     said = policy.run._run.manifest()["summary"]
-    returns = operant.evaluate(policy, said["episodes"])
+    returns = operant.evaluate(policy, said["episodes"]).returns
     assert returns.mean() == pytest.approx(said["return_mean"], rel=0.02)
 
 

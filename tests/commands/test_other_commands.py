@@ -159,10 +159,10 @@ def test_eval_plays_greedy_episodes_of_the_newest_checkpoint():
     (run,) = list_runs()
     answer = operant_json("eval", run.id, "--episodes", "7")
     assert set(answer) == {
-        "run", "episodes", "mean_return", "std_return", "min_return", "max_return",
+        "run", "num_episodes", "mean", "std", "success_rate", "metrics", "returns", "lengths",
     }  # fmt: skip
-    assert (answer["run"], answer["episodes"]) == (run.id, 7)
-    assert answer["min_return"] <= answer["mean_return"] <= answer["max_return"]
+    assert (answer["run"], answer["num_episodes"]) == (run.id, 7)
+    assert min(answer["returns"]) <= answer["mean"] <= max(answer["returns"])
     assert "over 7 greedy episodes" in operant("eval", run.id, "--episodes", "7").stdout
     assert "--episodes" in error_line("eval", run.id, "--episodes", "0")
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ...shared.errors import CheckpointError, ConfigError, NotHereError, UsageError
+from ...shared.messages import LOGGER
 from ...shared.processes.host import machine_id
 from ...shared.runs.owners import is_own
 from ...shared.text.harmless import one_line
@@ -114,11 +113,10 @@ def _check(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str
         raise UsageError(
             f"{shown} would run {what}, and {doubt}; --trust-code runs it if you trust that file"
         )
-    line = f"operant: --trust-code: {shown} runs {what}"
+    line = f"--trust-code: {shown} runs {what}"
     if line not in _said:
         _said.add(line)
-        with suppress(OSError):  # the terminal may have gone
-            print(line, file=sys.stderr, flush=True)
+        LOGGER.info("%s", line)
 
 
 def _doubt(code: str, folder: Path, files: Sequence[Path], manifest: Mapping[str, Any]) -> str:

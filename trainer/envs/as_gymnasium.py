@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from ..spaces import ActionSpec, Box, Discrete
+from ..spaces import ActionSpec, Box, Discrete, Spaces
 from .hosts import load_spec
 from .spec import EnvSpec
 from .vector import Transitions, VectorEnv
@@ -97,14 +97,15 @@ class GymnasiumVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array]):
         }
 
 
-def observation_space(spec: EnvSpec) -> gymnasium.spaces.Box:
-    """The bounds that the environment tells, or none."""
-    shape = (spec.obs_size,)
+def observation_space(spec: Spaces) -> gymnasium.spaces.Box:
+    """The bounds that the environment tells, or none, without an action mask."""
+    shape = (spec.obs_size - spec.mask_size,)
     if spec.obs_type is np.uint8:
         return gymnasium.spaces.Box(0, 255, shape, np.uint8)
-    if spec.observations is None:
+    bounds = getattr(spec, "observations", None)
+    if bounds is None:
         return gymnasium.spaces.Box(-np.inf, np.inf, shape, np.float32)
-    low, high = (np.array(bounds, np.float32) for bounds in vars(spec.observations).values())
+    low, high = (np.array(side, np.float32) for side in vars(bounds).values())
     return gymnasium.spaces.Box(low, high, shape, np.float32)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...shared.errors import ConfigError, OperantError, text_of
-from ...shared.runs.session import warn_on_stderr
+from ...shared.messages import log_warning
 from ...shared.text.harmless import one_line
 from ..settings.own_code import MOST_SAID
 
@@ -73,7 +73,7 @@ def close_all(envs: Iterable[Any], name: str) -> None:
         except Exception as error:
             failures.append(f"{type(error).__name__}: {text_of(error)}")
     if failures:
-        warn_on_stderr(f"env = 'gymnasium:{name}': close fails: {failures[0]}")
+        log_warning(f"env = 'gymnasium:{name}': close fails: {failures[0]}")
 
 
 def reset_problem(given: Any, space: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...shared.errors import UsageError, check_argument, nearest, text_of
 from ...shared.page.events import Level
+from ...shared.runs.run_notes import read_notes
 from ...shared.text.harmless import one_line
 from ...shared.text.plain_values import described
 from ...shared.text.short_numbers import short_number
@@ -77,7 +78,13 @@ class LiveRun:
 
     @property
     def id(self) -> str:
+        """The run's id, which is the name of its folder."""
         return self._folder.name
+
+    @property
+    def name(self) -> str:
+        """The name that a user gave the run, otherwise its id."""
+        return read_notes(self._folder).name or self.id
 
     @property
     def folder(self) -> Path:
@@ -90,9 +97,9 @@ class LiveRun:
         return self._state
 
     @property
-    def config(self) -> Any:
-        """All settings, read-only, as `run.config.num_envs`."""
-        return self._experiment.config
+    def config(self) -> dict[str, Any]:
+        """All settings, tables as dicts: `run.config["num_envs"]`."""
+        return self._experiment.config.model_dump(mode="json")
 
     @property
     def iteration(self) -> int:
@@ -114,7 +121,6 @@ class LiveRun:
         """The one that was written last; None before the first."""
         return self._newest_checkpoint
 
-    @property
     def policy(self) -> Any:
         """A copy of the policy as it is now, on the processor: an `operant.Policy`."""
         if self._policy is None or self._policy[0] != self.iteration:
@@ -179,7 +185,7 @@ class Callbacks(Step):
         callbacks: Sequence[Any] = (),
         wrap: Callable[[Any, Path], Any] = lambda policy, _: policy,
     ) -> None:
-        """`run.policy` is what `wrap` returns for a TrainedPolicy and the run's folder. Raises
+        """`run.policy()` is what `wrap` returns for a TrainedPolicy and the run's folder. Raises
         UsageError if an object is not a callback.
         """
         self._wrap = wrap
@@ -288,9 +294,7 @@ def check_checkpoint_name(where: str, name: Any) -> None:
 
 def check_callbacks(callbacks: Sequence[Any]) -> None:
     """Raises UsageError if one is not a callback, or has a method that is never called."""
-    check_argument(
-        "callbacks", callbacks, (list, tuple), "a list, as callbacks=[StopAtReturn(475)]"
-    )
+    check_argument("callbacks", callbacks, (list, tuple), "a list, as callbacks=[Mine()]")
     for number, callback in enumerate(callbacks):
         place = f"callbacks[{number}]"
         if inspect.isclass(callback):
@@ -423,7 +427,7 @@ class SaveBest:
 
 def _check_evaluates(callback: Any, run: LiveRun) -> None:
     """Raises UsageError in a run without evaluations, which `callback` would wait for."""
-    if not run.config.evaluation.num_episodes:
+    if not run._experiment.config.evaluation.num_episodes:
         name = type(callback).__name__
         raise UsageError(f"{name} looks at evaluations, and evaluation.num_episodes = 0")
 

@@ -32,15 +32,11 @@ class Evaluating(Step):
         except IterationLeftError:
             telemetry.event("info", "the evaluation was left for the stop that was asked for")
             return {}
-        mean_return = short_number(evaluation.returns.mean())
-        telemetry.event("info", f"{mean_return} mean return of the evaluation")
+        text = f"{short_number(evaluation.mean)} mean return of the evaluation"
+        telemetry.event("info", text)
         if evaluation.num_cut_off:
             telemetry.event("warning", cut_off_message(evaluation, config.max_episode_steps))
-        return {
-            "evaluation/return": float(evaluation.returns.mean()),
-            "evaluation/length": float(evaluation.lengths.mean()),
-            **evaluation.details,
-        }
+        return evaluation.metrics
 
     def _progress(self, done: int, total: int, unit: str) -> None:
         self._stopping.check_evaluation()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...shared.errors import ConfigError, OperantError, explained, text_of
+from ...shared.messages import LOGGER
 from ...shared.page.events import RESUMED, Level
 from ...shared.page.requests import STOP_REASON
 from ...shared.processes.lock import RunLock
@@ -110,7 +112,7 @@ def run_training(
         console=True,
     )
     session.metrics.on_phase = progress.phase if progress else None
-    session.metrics.on_event = _print_event
+    session.metrics.on_event = _log_event
     requests.end_at_once = partial(_end_at_once, run, session)
     _say_beginning(session, config, is_new=resume_publish is None)
     try:
@@ -168,24 +170,17 @@ def _say_beginning(session: RunSession, config: TrainConfig, is_new: bool) -> No
         session.metrics.event("warning", warning)
 
 
-def _print_event(level: Level, text: str) -> None:
-    """Print an event in the terminal; what is routine is for the monitor alone."""
-    if level == "debug":
-        return
-    label = "" if level == "info" else f"{level}: "
-    _print(f"operant: {label}{text}")
-
-
-def _print(text: str) -> None:
-    with contextlib.suppress(OSError):  # the terminal may have gone
-        print(harmless_lines(text), file=sys.stderr)
+def _log_event(level: Level, text: str) -> None:
+    """Log an event; what is routine is for the monitor alone."""
+    LOGGER.log(getattr(logging, level.upper()), "%s", harmless_lines(text))
 
 
 def _failed(session: RunSession, error: BaseException, config: TrainConfig, prints: bool) -> int:
     """Close the run with the error; returns the exit code."""
     message, explanation = _failure(error, config)
     if prints:
-        _print(explanation)
+        with contextlib.suppress(OSError):  # the terminal may have gone
+            print(harmless_lines(explanation), file=sys.stderr)
     session.metrics.on_event = None
     session.metrics.event("error", explanation[-EVENT_CHARACTERS:])
     exit_code = 2 if isinstance(error, ConfigError) else 1

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+import operant
 from operant.shared import Event, History, Outcome
-from operant.shared.integrations import current_run, wandb_shape
+from operant.shared.integrations import current_run
 from operant.shared.rows.curves import Curves
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run
@@ -21,7 +22,7 @@ def _no_current_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every test begins without a run, and leaves none open."""
     monkeypatch.setattr(current_run, "current", None)
     yield
-    wandb_shape.finish()
+    operant.finish()
 
 
 class Seen:

@@ -21,6 +21,7 @@ import pytest
 import torch
 
 import operant
+from operant import wandb
 from operant.shared.runs.status import read_status
 
 
@@ -114,7 +115,7 @@ NASTY = [
 
 def call_everything(value: Any, other: Any) -> None:
     """Every public call of a loop, with `value` in every place."""
-    run = operant.run
+    run = wandb.run
     assert run
     operant.log(value)
     operant.log({"a": value}, step=other)
@@ -133,17 +134,17 @@ def call_everything(value: Any, other: Any) -> None:
     run.config.attribute = value
     run.summary["best"] = value
     run.summary.update({"s": value, "t": {"u": [value, other]}})
-    operant.config.update({"again": value})
-    operant.alert(value, value, value)
-    operant.define_metric(value, step_metric=value)
-    operant.watch(value)
-    operant.save(value)
+    wandb.config.update({"again": value})
+    wandb.alert(value, value, value)
+    wandb.define_metric(value, step_metric=value)
+    wandb.watch(value)
+    wandb.save(value)
     operant.log({"table": operant.Table(columns=["a", value], data=[[value, other]])})
-    operant.log({"page": operant.Html(value), "artifact": operant.Artifact(value, value)})
-    operant.log_artifact(value, other)
-    operant.Artifact("a", "model").add_reference(value, value)
+    operant.log({"artifact": wandb.Artifact(value, value)})
+    wandb.log_artifact(value, other)
+    wandb.Artifact("a", "model").add_reference(value, value)
     run.tags += (value,)
-    writer = operant.SummaryWriter()
+    writer = operant.integrations.SummaryWriter()
     writer.add_scalar(value, value, value)
     writer.add_scalars(value, value, other)
     writer.add_scalars("main", {"tag": value}, other)
@@ -186,7 +187,7 @@ def test_a_loop_that_finds_ever_new_mistakes_is_warned_a_hundred_times(seen, cap
 def test_a_commit_that_is_neither_true_nor_false_takes_no_row(commit, seen, recwarn):
     run = operant.init()
     run.log({"loss": 1.0}, step=1, commit=commit)
-    operant.SummaryWriter().add_hparams({"a": 1}, commit)
+    operant.integrations.SummaryWriter().add_hparams({"a": 1}, commit)
     run.finish()
     assert seen.series("loss") == [1.0]
     assert [w for w in recwarn if "boolean context" in str(w.message)] == []

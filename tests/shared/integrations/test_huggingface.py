@@ -14,13 +14,13 @@ class TrainerCallback:
 transformers.TrainerCallback = TrainerCallback
 sys.modules["transformers"] = transformers
 
-from operant import OperantTrainerCallback
+from operant.integrations import TrainerCallback
 
 class Arguments:
     def to_sanitized_dict(self):
         return {"learning_rate": 0.125}
 
-callback = OperantTrainerCallback("tuned")
+callback = TrainerCallback("tuned")
 state = SimpleNamespace(is_world_process_zero=RANK == 0, global_step=0, max_steps=40)
 model = SimpleNamespace(config=SimpleNamespace(to_dict=lambda: {"num_layers": 2}))
 about = dict(model=model, optimizer=None, train_dataloader=None)

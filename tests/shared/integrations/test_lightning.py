@@ -56,7 +56,7 @@ def data():
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_training_and_its_test_are_one_run(seen, data):
-    logger = operant.OperantLogger("line", config={"note": "mine"})
+    logger = operant.integrations.LightningLogger("line", config={"note": "mine"})
     trainer = make_trainer(logger)
     trainer.fit(Line(), data)
     trainer.test(Line(), data, verbose=False)
@@ -73,7 +73,7 @@ def test_a_training_and_its_test_are_one_run(seen, data):
 @pytest.mark.filterwarnings("ignore")
 def test_a_trainer_that_fails_leaves_a_failed_run_that_says_why(seen, data):
     with pytest.raises(ValueError, match="boom"):
-        make_trainer(operant.OperantLogger()).fit(Line(fail_at=2), data)
+        make_trainer(operant.integrations.LightningLogger()).fit(Line(fail_at=2), data)
     assert (seen.status.state, seen.status.message) == ("failed", "ValueError: boom")
     assert seen.events[-1].text.rstrip().endswith("ValueError: boom")
 
@@ -86,6 +86,6 @@ def test_a_trainer_that_gets_sigterm_finishes_its_batch_and_is_stopped(seen, dat
                 os.kill(os.getpid(), signal.SIGTERM)
 
     with pytest.raises(SystemExit):
-        make_trainer(operant.OperantLogger()).fit(Stopped(), data)
+        make_trainer(operant.integrations.LightningLogger()).fit(Stopped(), data)
     assert (seen.status.state, seen.status.message) == ("stopped", "by SIGTERM")
     assert seen.status.env_steps == 1

@@ -14,6 +14,7 @@ import pytest
 from waiting import wait_for
 
 import operant
+from operant import wandb
 from operant.shared.runs.find_runs import list_runs
 
 
@@ -220,18 +221,19 @@ def test_threads_may_all_log(seen):
 def test_a_forked_child_has_no_part_in_the_run(run_script, seen):
     done = run_script("""
 import operant, os, sys
+from operant import wandb
 run = operant.init()
 run.log({"a": 1.0}, step=1)
 child = os.fork()
 if not child:
     run.log({"a": 99.0}, step=99)
     run.config.lr = 1
-    operant.alert("child")
+    wandb.alert("child")
     run.finish(exit_code=1)
     sys.exit(1)
 os.waitpid(child, 0)
 run.log({"a": 2.0}, step=2)
-assert operant.run is run
+assert wandb.run is run
 operant.finish()
 """)
     assert done.returncode == 0, done.stderr
@@ -264,7 +266,7 @@ def test_where_nothing_can_be_written_the_loop_goes_on(broken, tmp_path, monkeyp
     with operant.init(config={"lr": 0.1}) as run:
         run.log({"a": 1.0}, step=1)
         run.config.lr = 0.2
-        assert operant.config.lr == 0.2
+        assert wandb.config.lr == 0.2
     assert capsys.readouterr().err.count("operant: warning") == 1
     assert len(list_runs()) == (broken != "both")
 

@@ -16,7 +16,7 @@ def make_ppo(**options):
 
 
 def test_a_training_is_a_run_with_env_steps_return_and_progress(seen):
-    callback = operant.OperantCallback("my-ppo")
+    callback = operant.integrations.SB3Callback("my-ppo")
     make_ppo().learn(256, callback=callback)
     status = seen.status
     assert (status.state, status.env_steps, status.progress_fraction) == ("running", 256, 1.0)
@@ -32,7 +32,7 @@ def test_a_training_is_a_run_with_env_steps_return_and_progress(seen):
 
 
 def test_one_callback_is_one_run_over_several_calls_of_learn(seen):
-    callback = operant.OperantCallback()
+    callback = operant.integrations.SB3Callback()
     model = make_ppo()
     for _ in range(2):
         model.learn(64, callback=callback, reset_num_timesteps=False)
@@ -44,14 +44,14 @@ def test_one_callback_is_one_run_over_several_calls_of_learn(seen):
 
 def test_it_publishes_into_the_run_that_init_began(seen):
     run = operant.init(name="mine", config={"note": "own"})
-    make_ppo().learn(64, callback=operant.OperantCallback())
+    make_ppo().learn(64, callback=operant.integrations.SB3Callback())
     assert seen.status.env_steps == 64
     assert run.config.note == "own"
     assert run.config.gamma == 0.99
 
 
 def test_an_off_policy_algorithm_publishes_when_it_logs(seen):
-    callback = operant.OperantCallback()
+    callback = operant.integrations.SB3Callback()
     DQN("MlpPolicy", "CartPole-v1", learning_starts=50, seed=1, device="cpu").learn(
         200, callback=callback, log_interval=1
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import operant
-from operant import SummaryWriter
+from operant.integrations import SummaryWriter
 from operant.shared.runs.find_runs import list_runs
 
 
@@ -93,6 +93,8 @@ def test_a_folder_that_the_writer_made_goes_if_nothing_is_put_there(seen, tmp_pa
         (tmp_path / "used" / "model.pt").touch()
     assert (tmp_path / "used" / "model.pt").exists()
 
-    never_closed = f"import operant; operant.SummaryWriter({str(tmp_path / 'left' / 'open')!r})"
+    never_closed = (
+        f"import operant; operant.integrations.SummaryWriter({str(tmp_path / 'left' / 'open')!r})"
+    )
     assert run_script(never_closed).returncode == 0
     assert not (tmp_path / "left").exists()

@@ -17,7 +17,7 @@ WRITES = {
 def test_all_that_a_writer_writes_is_recorded(
     library, is_imported_first, run_script, seen, tmp_path
 ):
-    begin = "import operant as wandb; run = wandb.init(sync_tensorboard=True)"
+    begin = "from operant import wandb; run = wandb.init(sync_tensorboard=True)"
     first, second = (begin, WRITES[library])[:: -1 if is_imported_first else 1]
     done = run_script(f"""
 import numpy as np
@@ -50,7 +50,7 @@ writer.close()
 
 def test_without_the_keyword_and_after_the_run_nothing_is_recorded(run_script, seen, tmp_path):
     done = run_script(f"""
-import operant as wandb
+from operant import wandb
 from torch.utils.tensorboard import SummaryWriter
 writer = SummaryWriter({str(tmp_path / "logs")!r})
 wandb.init(name="followed", sync_tensorboard=True)
@@ -70,7 +70,7 @@ run.log({{"own": 1.0}})
 
 def test_subfolders_of_a_writer_keep_their_names_apart(run_script, seen, tmp_path):
     done = run_script(f"""
-import operant as wandb
+from operant import wandb
 from torch.utils.tensorboard import SummaryWriter
 wandb.init(sync_tensorboard=True)
 for folder in ("logs", "logs/eval/deep"):

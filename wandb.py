@@ -1,5 +1,5 @@
-"""The functions of wandb's module, so that a script works with `import operant as wandb`.
-`docs/your-own-loop.md` lists the differences and the names without effect.
+"""wandb's names for a script that logs with them: `from operant import wandb` in place of
+`import wandb`. docs/your-own-loop.md lists the differences.
 """
 
 from __future__ import annotations
@@ -8,17 +8,35 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import UsageError, nearest
-from ..page.writer import DEFAULT_MAX_METRICS
-from ..text.plain_values import text_of
-from . import current_run
-from .accepted import Accepted, warn_once
-from .begin import UNKNOWN_INTERVAL_S, RunOptions, begin_run, disabled_run, script_name
-from .current_run import open_run, set_current_run
-from .logged_run import LoggedRun
-from .values import as_mapping
+from .shared.errors import UsageError, nearest
+from .shared.integrations import current_run
+from .shared.integrations.accepted import warn_once
+from .shared.integrations.artifacts import Artifact
+from .shared.integrations.begin import (
+    UNKNOWN_INTERVAL_S,
+    RunOptions,
+    begin_run,
+    disabled_run,
+    script_name,
+)
+from .shared.integrations.current_run import open_run, set_current_run
+from .shared.integrations.logged_run import AlertLevel, LoggedRun
+from .shared.integrations.media import Histogram, Image, Table, Video
+from .shared.integrations.values import as_mapping
+from .shared.page.writer import DEFAULT_MAX_METRICS
+from .shared.text.plain_values import text_of
+
+__all__ = [
+    "AlertLevel", "Artifact", "Histogram", "Image", "Run", "Settings", "Table", "Video", "alert",
+    "config", "define_metric", "finish", "init", "log", "log_artifact", "log_model", "login", "run",
+    "save", "summary", "watch",
+]  # fmt: skip
+
+Run = LoggedRun
+Settings = SimpleNamespace
 
 # Keywords that have a meaning for wandb's service alone.
 ACCEPTED = (
@@ -49,13 +67,13 @@ Reinit = Literal["default", "return_previous", "finish_previous", "create_new"] 
 
 
 class BeforeInit:
-    """`operant.config` and `operant.summary` before `init`."""
+    """`config` and `summary` before `init`."""
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
 
     def _refuse(self, *_: Any) -> Any:
-        raise UsageError(f"operant.init() comes before operant.{self._name}")
+        raise UsageError(f"init() comes before {self._name}")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -71,16 +89,25 @@ if TYPE_CHECKING:
     summary: Any
 
 
-def __getattr__(name: str) -> Any:
+def _attribute(name: str) -> Any:
     """`run` is the run of this process while it is open, else None; `config` and `summary` are
-    those of the run of this process.
+    those of the run of this process. Raises AttributeError for other names.
     """
     if name == "run":
         return open_run()
     if name in ("config", "summary"):
         begun = current_run.current
         return getattr(begun, name) if begun else BeforeInit(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.startswith("__"):  # Python looks for special names
+        raise AttributeError(name)
+    hint = nearest(name, __all__) or (
+        "; `operant capture -- python train.py` records scripts that use more of wandb"
+    )
+    raise AttributeError(f"operant.wandb has no '{name}'{hint}")
+
+
+if not TYPE_CHECKING:  # which finds misspelt names then
+    __getattr__ = _attribute
 
 
 def init(
@@ -130,8 +157,6 @@ def init(
             "job_type": job_type, "tags": tags, "notes": notes, "config": config, "id": id,
         }  # fmt: skip
         arguments |= _by_position(positional)
-        # A stand-in, such as that of `wandb.util.generate_id()`, is no argument.
-        arguments = {k: None if isinstance(v, Accepted) else v for k, v in arguments.items()}
         details = _details(arguments)
         name = arguments["name"] or os.environ.get("WANDB_NAME")
         options = RunOptions(
@@ -147,7 +172,7 @@ def init(
         begun = disabled_run(options) if _is_disabled(mode) else begin_run(options)
         set_current_run(begun)
     if accepted.get("sync_tensorboard") or accepted.get("tensorboard"):
-        from .tensorboard_events import follow
+        from .shared.integrations.tensorboard_events import follow
 
         follow()
     return begun
@@ -223,12 +248,12 @@ def _resume(resume: bool | str | None) -> str | None:
     return "allow" if resume else None
 
 
-def method_of_run(method: str) -> Callable[..., Any]:
+def _method_of_run(method: str) -> Callable[..., Any]:
     """A function that calls a method of the run of this process."""
 
     def function(*arguments: Any, **keywords: Any) -> Any:
         if current_run.current is None:
-            raise UsageError(f"operant.init() comes before operant.{method}()")
+            raise UsageError(f"init() comes before {method}()")
         return getattr(current_run.current, method)(*arguments, **keywords)
 
     function.__name__ = method
@@ -243,14 +268,26 @@ def log(
     sync: bool | None = None,
     **unknown: Any,
 ) -> None:
-    """Call `log` of the run of this process."""
-    method_of_run("log")(data, step, commit, sync, **unknown)
+    """Publish `data`, a dict that may be nested, in the run of this process.
+
+    Values of one `step` go together in one row. It is published when another step comes, with
+    `commit=True`, or after 0.1 s; without a step each call is a row, unless `commit=False`. Raises
+    UsageError before `init`.
+    """
+    _method_of_run("log")(data, step, commit, sync, **unknown)
 
 
-alert = method_of_run("alert")
-define_metric = method_of_run("define_metric")
-save = method_of_run("save")
-watch = method_of_run("watch")
+alert = _method_of_run("alert")
+define_metric = _method_of_run("define_metric")
+log_artifact = _method_of_run("log_artifact")
+log_model = _method_of_run("log_model")
+save = _method_of_run("save")
+watch = _method_of_run("watch")
+
+
+def login(*_: Any, **__: Any) -> bool:
+    """Do nothing: operant has no accounts."""
+    return True
 
 
 def finish(exit_code: int | None = None, quiet: bool | None = None, **unknown: Any) -> None:

@@ -1,10 +1,9 @@
-"""`import operant as wandb`: what is asked for, what is kept, and what is refused."""
+"""`from operant import wandb`: what is asked for, what is kept, and what is refused."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import os
 import sys
 from pathlib import Path
@@ -12,28 +11,27 @@ from pathlib import Path
 import pytest
 from command_line import python
 
-import operant
+from operant import wandb
 from operant.shared import UsageError
-from operant.shared.integrations import wandb_shape
 from operant.shared.runs.find_runs import list_runs
 
 
 def test_what_is_given_to_init_is_in_the_manifest(seen):
-    operant.init(project="p", name="my run", tags=["a"], notes="n", config={"lr": 0.1, "no": None})
+    wandb.init(project="p", name="my run", tags=["a"], notes="n", config={"lr": 0.1, "no": None})
     manifest = seen.run.manifest()
     assert manifest["name"] == "my run"
     assert (manifest["project"], manifest["tags"], manifest["notes"]) == ("p", ["a"], "n")
     assert manifest["config"] == {"lr": 0.1}
     assert {"created", "command_line", "versions"} <= manifest.keys()
     assert "my-run" in seen.run.id
-    assert operant.run.project == "p"
+    assert wandb.run.project == "p"
 
 
 def test_a_run_is_called_after_its_project_or_its_script(monkeypatch):
-    assert operant.init(project="proj").name == "proj"
-    operant.finish()
+    assert wandb.init(project="proj").name == "proj"
+    wandb.finish()
     monkeypatch.setattr(sys, "argv", ["/somewhere/my_script.py"])
-    assert operant.init().name == "my_script"
+    assert wandb.init().name == "my_script"
 
 
 @dataclasses.dataclass
@@ -46,19 +44,19 @@ class Settings:
     "config", [Settings(), argparse.Namespace(lr=0.1, layers=(64, 64)), vars(Settings())]
 )
 def test_a_config_is_read_by_attribute_and_by_item(config, seen):
-    operant.init(config=config)
-    assert operant.config.lr == operant.config["lr"] == 0.1
-    operant.config.batch_size = 32
-    operant.config.update({"seed": 3}, allow_val_change=True)
-    assert dict(operant.config) == {"lr": 0.1, "layers": (64, 64), "batch_size": 32, "seed": 3}
+    wandb.init(config=config)
+    assert wandb.config.lr == wandb.config["lr"] == 0.1
+    wandb.config.batch_size = 32
+    wandb.config.update({"seed": 3}, allow_val_change=True)
+    assert dict(wandb.config) == {"lr": 0.1, "layers": (64, 64), "batch_size": 32, "seed": 3}
     kept = seen.run.manifest()["config"]
     assert kept == {"lr": 0.1, "layers": [64, 64], "batch_size": 32, "seed": 3}
     with pytest.raises(AttributeError, match="there is no 'momentum'"):
-        _ = operant.config.momentum
+        _ = wandb.config.momentum
 
 
 def test_a_config_of_any_objects_is_kept_as_text(seen, tmp_path):
-    operant.init(config={"path": tmp_path, "kind": Settings, "odd": "\udcff", "many": [1, None]})
+    wandb.init(config={"path": tmp_path, "kind": Settings, "odd": "\udcff", "many": [1, None]})
     kept = seen.run.manifest()["config"]
     assert kept == {"path": str(tmp_path), "kind": str(Settings), "odd": "?", "many": [1, "None"]}
 
@@ -66,30 +64,30 @@ def test_a_config_of_any_objects_is_kept_as_text(seen, tmp_path):
 @pytest.mark.parametrize("text", ['{"lr": {"value": 0.1}}', '{"lr": 0.1}'])
 def test_a_config_may_be_the_path_of_a_file(text, seen, tmp_path):
     (tmp_path / "config.json").write_text(text)
-    operant.init(config=tmp_path / "config.json")
+    wandb.init(config=tmp_path / "config.json")
     assert seen.run.manifest()["config"] == {"lr": 0.1}
 
 
 def test_what_cannot_be_a_config_is_warned_of(seen, capsys):
-    operant.init(config="config.yaml")
+    wandb.init(config="config.yaml")
     assert "config = 'config.yaml' cannot be read" in capsys.readouterr().err
     assert seen.status.state == "running"
 
 
 def test_unknown_keywords_and_modes_are_warned_of_and_those_of_wandb_are_not(seen, capsys):
-    operant.init(entity="e", save_code=True, dir="/nowhere", settings={"silent": True})
-    operant.finish(quiet=True)
+    wandb.init(entity="e", save_code=True, dir="/nowhere", settings={"silent": True})
+    wandb.finish(quiet=True)
     assert capsys.readouterr().err == ""
-    operant.init(proyect="p", mode="onlien")
+    wandb.init(proyect="p", mode="onlien")
     warnings = capsys.readouterr().err
     assert "'proyect'; did you mean 'project'" in warnings
     assert "mode = 'onlien' is unknown: expected one of online" in warnings
 
 
 def test_the_only_argument_without_a_keyword_is_the_project_and_the_first_of_several_the_entity():
-    assert operant.init("proj").project == "proj"
-    operant.finish()
-    run = operant.init("team", "proj", notes="n")
+    assert wandb.init("proj").project == "proj"
+    wandb.finish()
+    run = wandb.init("team", "proj", notes="n")
     assert (run.entity, run.project, run.notes) == ("team", "proj", "n")
 
 
@@ -97,37 +95,37 @@ def test_the_only_argument_without_a_keyword_is_the_project_and_the_first_of_sev
 def test_wandbs_variables_disable_a_run_and_an_argument_enables_it_again(variables, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with operant.init(config={"lr": 0.1}) as run:
+    with wandb.init(config={"lr": 0.1}) as run:
         assert run.disabled
         run.log({"loss": 1.0}, step=3)  # it takes everything and keeps nothing
         run.summary["best"] = 1.0
         assert run.config.lr == 0.1
     assert list_runs() == []
-    assert not operant.init(mode="online").disabled
+    assert not wandb.init(mode="online").disabled
 
 
 def test_before_init_the_error_says_what_to_do():
-    assert operant.run is None
-    with pytest.raises(UsageError, match=r"init\(\) comes before operant.log\(\)"):
-        operant.log({"loss": 1})
-    with pytest.raises(UsageError, match=r"init\(\) comes before operant.config"):
-        operant.config.lr = 0.1
+    assert wandb.run is None
+    with pytest.raises(UsageError, match=r"init\(\) comes before log\(\)"):
+        wandb.log({"loss": 1})
+    with pytest.raises(UsageError, match=r"init\(\) comes before config"):
+        wandb.config.lr = 0.1
 
 
 def test_while_a_run_is_open_init_returns_it_unless_told_otherwise():
-    first = operant.init(name="first")
-    assert operant.init(name="again") is first
-    second = operant.init(name="second", reinit="create_new")
-    assert operant.run is second
+    first = wandb.init(name="first")
+    assert wandb.init(name="again") is first
+    second = wandb.init(name="second", reinit="create_new")
+    assert wandb.run is second
     assert first.is_open
-    operant.init(name="third", reinit=True)
+    wandb.init(name="third", reinit=True)
     assert not second.is_open
     first.finish()
     assert len(list_runs()) == 3
 
 
 def test_a_finished_run_has_its_last_values_in_the_manifest(seen):
-    run = operant.init()
+    run = wandb.init()
     run.log({"loss": 2.0, "acc": 0.5})
     run.log({"loss": 1.0})
     run.summary["best"] = 0.75
@@ -137,33 +135,41 @@ def test_a_finished_run_has_its_last_values_in_the_manifest(seen):
 
 
 def test_an_alert_is_an_event(seen):
-    operant.init()
-    operant.alert(title="Low", text="accuracy is low", level=operant.AlertLevel.WARN)
+    wandb.init()
+    wandb.alert(title="Low", text="accuracy is low", level=wandb.AlertLevel.WARN)
     (event,) = seen.events
     assert (event.level, event.text) == ("warning", "Low: accuracy is low")
 
 
 def test_what_has_no_place_is_accepted_and_said_once(seen, capsys):
-    operant.init()
+    run = wandb.init()
     for _ in range(2):
-        operant.watch(object(), log="all")
-        operant.Api().runs("team/project")
-        operant.log({"loss": 1.0}, unheard=True)
+        wandb.watch(object(), log="all")
+        list(run.use_artifact("data:v3").files())
+        wandb.log({"loss": 1.0}, unheard=True)
     warnings = capsys.readouterr().err.splitlines()
     assert len(warnings) == 4
     assert "watch() is accepted" in warnings[0]
-    assert "operant.Api() is not in operant: it is accepted" in warnings[1]
+    assert "run.use_artifact() is not in operant: it is accepted" in warnings[1]
     assert "log() knows no 'unheard'" in warnings[3]
     assert seen.series("loss") == [1.0, 1.0]
 
 
 def test_an_unknown_attribute_of_a_run_names_the_nearest():
     with pytest.raises(AttributeError, match="no attribute 'finnish'; did you mean 'finish'"):
-        operant.init().finnish()
+        wandb.init().finnish()
+
+
+def test_a_name_that_is_missing_is_an_error_that_says_what_to_do():
+    with pytest.raises(AttributeError, match="no 'initt'; did you mean 'init'"):
+        wandb.initt()
+    with pytest.raises(AttributeError, match=r"no 'plot'; `operant capture -- python train.py`"):
+        wandb.plot.line([])
+    assert all(hasattr(wandb, name) for name in wandb.__all__ if name not in ("config", "summary"))
 
 
 def test_details_of_a_run_can_change(seen):
-    run = operant.init(project="p", tags=["a"], config={"lr": 0.1})
+    run = wandb.init(project="p", tags=["a"], config={"lr": 0.1})
     run.tags += ("b",)
     run.notes, run.group = "n", "g"
     run.config.persist()
@@ -174,10 +180,10 @@ def test_details_of_a_run_can_change(seen):
 
 
 def test_resume_goes_on_with_the_curves_of_the_run_that_was_given_the_id(seen):
-    first = operant.init(id="job-7", config={"lr": 0.1}, max_metrics=8)
+    first = wandb.init(id="job-7", config={"lr": 0.1}, max_metrics=8)
     first.log({"loss": 3.0}, step=10)
     first.finish()
-    again = operant.init(id="job-7", resume="allow", config={"more": 1})
+    again = wandb.init(id="job-7", resume="allow", config={"more": 1})
     # As wandb's, the step is that of the next row.
     assert (again.id, again.resumed, again.step) == (first.id, True, 11)
     again.log({"loss": 2.5})
@@ -192,23 +198,23 @@ def test_resume_goes_on_with_the_curves_of_the_run_that_was_given_the_id(seen):
 
 
 def test_without_resume_an_id_begins_a_new_run():
-    operant.init(id="job-7").finish()
-    operant.init(id="job-7").finish()
+    wandb.init(id="job-7").finish()
+    wandb.init(id="job-7").finish()
     assert len(list_runs()) == 2
     with pytest.raises(UsageError, match="there is a run 'job-7' already"):
-        operant.init(id="job-7", resume="never")
+        wandb.init(id="job-7", resume="never")
     with pytest.raises(UsageError, match="there is no run 'job-8'"):
-        operant.init(id="job-8", resume="must")
+        wandb.init(id="job-8", resume="must")
     with pytest.raises(
         UsageError, match="resume = 'perhaps' is unknown: expected allow, must or never"
     ):
-        operant.init(id="job-7", resume="perhaps")
+        wandb.init(id="job-7", resume="perhaps")
 
 
 def test_a_run_that_is_still_going_is_not_resumed(seen):
-    run = operant.init(id="job-7")
+    run = wandb.init(id="job-7")
     with pytest.raises(UsageError, match="is still running"):
-        operant.init(id="job-7", resume=True, reinit="create_new")
+        wandb.init(id="job-7", resume=True, reinit="create_new")
     run.finish()
     assert seen.status.state == "finished"
 
@@ -220,7 +226,7 @@ import sys, operant
 assert not {"numpy", "multiprocessing", "platformdirs"} & set(sys.modules)
 with operant.init() as run:
     run.log({"loss": 1.0}, step=1)
-operant.SummaryWriter().close()
+operant.integrations.SummaryWriter().close()
 frameworks = {"torch", "wandb", "tensorboard", "stable_baselines3", "lightning", "gymnasium",
               "pytorch_lightning", "pandas", "numba", "textual"}
 assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
@@ -229,44 +235,12 @@ assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
     assert done.returncode == 0, done.stderr
 
 
-SUBMODULES = """
-from operant.integration.sb3 import WandbCallback
-from operant.integration.keras import WandbMetricsLogger
-from operant.keras import WandbCallback
-from operant.apis.public import Run
-from operant.sdk import wandb_run
-from operant.data_types import BoundingBoxes2D, Table
-assert Table(["a"]).columns
-from operant.errors import CommError
-assert issubclass(CommError, Exception)
-import operant.plot
-operant.plot.line, operant.data_types.ImageMask, operant.util.make_artifact_name_safe
-"""
-
-
-def test_submodules_of_wandb_are_imported_as_its_attributes_are_read():
-    done = python("-c", SUBMODULES)
-    assert done.returncode == 0, done.stderr
-
-
-def test_what_is_no_submodule_of_wandb_is_none_here():
-    for name in ("operant.nonsense", "operant.commands.nonsense", "operant.trainer.keras"):
-        with pytest.raises(ModuleNotFoundError):
-            importlib.import_module(name)
-
-
-def test_a_stand_in_as_an_argument_of_init_says_nothing(seen):
-    operant.init(id=operant.util.generate_id(), name=operant.anything, project="p")
-    assert "given_id" not in seen.run.manifest()
-    assert seen.run.manifest()["name"] == "p"
-
-
 def test_the_files_of_an_artifact_are_copied_into_the_run(tmp_path):
-    run = operant.init()
+    run = wandb.init()
     (tmp_path / "best.pt").write_text("weights")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("a")
-    artifact = operant.Artifact("m", "model", metadata={"return": 500})
+    artifact = wandb.Artifact("m", "model", metadata={"return": 500})
     artifact.add_file(tmp_path / "best.pt", name="../model.pt")
     artifact.add_dir(tmp_path / "folder", name="sub")
     run.log_artifact(artifact).wait()
@@ -284,7 +258,7 @@ def test_the_files_of_an_artifact_are_copied_into_the_run(tmp_path):
 
 def test_a_file_that_cannot_be_copied_is_warned_of(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
-    run = operant.init()
+    run = wandb.init()
     run.log_artifact(tmp_path / "pipe")
     run.log_artifact("")  # would be all of the folder that one is in
     run.save("/nowhere/*.pt")
@@ -300,7 +274,7 @@ def test_a_folder_of_ever_so_many_files_is_no_artifact(tmp_path, monkeypatch, ca
     monkeypatch.setattr("operant.shared.integrations.artifacts.MAX_FILES", 2)
     for name in "abc":
         (tmp_path / name).touch()
-    run = operant.init()
+    run = wandb.init()
     run.log_artifact(tmp_path)
     assert "has more than 2 files" in capsys.readouterr().err
     assert not (Path(run.dir) / "files").exists()
@@ -309,13 +283,13 @@ def test_a_folder_of_ever_so_many_files_is_no_artifact(tmp_path, monkeypatch, ca
 @pytest.fixture
 def consoles(monkeypatch):
     """Whether the runs of `init` keep the console, in order."""
-    begin, asked = wandb_shape.begin_run, []
+    begin, asked = wandb.begin_run, []
 
     def noted(options):
         asked.append(options.console)
         return begin(options)
 
-    monkeypatch.setattr(wandb_shape, "begin_run", noted)
+    monkeypatch.setattr(wandb, "begin_run", noted)
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     return asked
 
@@ -324,11 +298,11 @@ def consoles(monkeypatch):
     ("arguments", "switch", "keeps"),
     [
         ({}, "", True),
-        ({"settings": operant.Settings(console="wrap", start_method="thread")}, "", True),
+        ({"settings": wandb.Settings(console="wrap", start_method="thread")}, "", True),
         ({"console": True}, "off", True),
         ({}, "off", False),
         ({"console": False}, "", False),
-        ({"settings": operant.Settings(console="off")}, "", False),
+        ({"settings": wandb.Settings(console="off")}, "", False),
         ({"settings": {"console": "off"}}, "", False),
     ],
 )
@@ -336,14 +310,14 @@ def test_the_console_is_kept_unless_a_switch_says_no(
     monkeypatch, consoles, arguments, switch, keeps
 ):
     monkeypatch.setenv("WANDB_CONSOLE", switch)
-    operant.init(**arguments)
+    wandb.init(**arguments)
     assert consoles == [keeps]
 
 
 def test_notebooks_and_second_runs_of_a_process_keep_none(monkeypatch, consoles):
-    first = operant.init()
-    operant.init(reinit="create_new").finish()
+    first = wandb.init()
+    wandb.init(reinit="create_new").finish()
     first.finish()
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    operant.init()
+    wandb.init()
     assert consoles == [True, False, False]
