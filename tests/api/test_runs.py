@@ -48,7 +48,7 @@ def test_history_is_a_frame_of_every_row_with_nan_where_a_row_has_no_value():
 def test_runs_are_listed_newest_first_without_archived_ones():
     first, second = logged({"a": 1.0}), logged({"a": 1.0})
     assert operant.runs() == [second, first]
-    assert command("archive", first.id).returncode == 0
+    assert command("edit", first.id, "--archive").returncode == 0
     assert operant.runs() == [second]
 
 
