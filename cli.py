@@ -14,26 +14,28 @@ from .commands.lazy_group import LazyGroup
 from .shared.errors import OperantError, UsageError, explained
 from .shared.text.harmless import harmless_lines, one_line
 
-COMMANDS = (
-    "train", "monitor", "snapshot", "runs", "status", "console", "stop", "trace", "eval", "play",
-    "export", "push", "pull", "capture", "import", "record", "alerts", "note", "tag", "rename",
-    "archive", "rm", "completion", "bench", "autotune", "sweep", "tinyphysics", "stream", "rank",
-)  # fmt: skip
+COMMANDS = {
+    "Train": ("train", "sweep", "eval", "play", "bench"),
+    "Watch": ("monitor", "runs", "status", "logs", "trace", "alerts"),
+    "Change": ("stop", "edit", "rm"),
+    "Exchange": ("export", "push", "pull", "capture", "import", "tinyphysics", "completion"),
+    "Started by operant itself": ("record", "stream", "rank"),
+}
 
 # Errors of streams without a file name, such as standard output.
 OUTPUT_ERRORS = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 # Commands that import PyTorch, or write files into the working directory.
 IN_A_FOLDER = frozenset((
-    "train", "eval", "play", "export", "push", "pull", "capture", "import", "snapshot", "bench",
-    "autotune", "sweep", "tinyphysics", "stream", "rank",
+    "train", "eval", "play", "export", "push", "pull", "capture", "import", "bench", "sweep",
+    "tinyphysics", "stream", "rank",
 ))  # fmt: skip
 
 
 @click.group(
     cls=LazyGroup,
     package=f"{__package__}.commands",
-    names=COMMANDS,
+    sections=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="operant-rl", prog_name="operant")
@@ -42,7 +44,7 @@ def cli(context: click.Context) -> None:
     """Train reinforcement-learning policies and watch them from any terminal.
 
     `operant train --monitor` starts a run and opens the monitor; `operant monitor --latest` opens
-    it again.
+    it again. RUN is a run's id, its name, any part of either that no other run has, or latest.
     """
     if context.invoked_subcommand in IN_A_FOLDER and not {"-h", "--help"} & {*sys.argv}:
         check_working_directory()

@@ -30,16 +30,16 @@ class Bars:
         """
         from operant.commands.bench.measuring import alternate
         from operant.commands.bench.sides import CudaEnvs, ProcessorEnvs
-        from operant.trainer.config.files import load_config
+        from operant.trainer.envs.hosts import load_spec
 
         sizes = (4, 6) if self.dry else (128, 1024, 8192, 65_536, 2**20)
         curve = []
         for num_envs in sizes:
-            config = load_config("cart_pole_ppo", [f"num_envs={num_envs}", "device=cpu"])
-            sides = [CudaEnvs("cart_pole", num_envs, self.device, at_once=False)]
-            results = alternate(
-                [*sides, ProcessorEnvs(config)], 2 if self.dry else 3, 0.01 if self.dry else 0.3
-            )
+            sides = [
+                CudaEnvs("cart_pole", num_envs, self.device, at_once=False),
+                ProcessorEnvs(load_spec("cart_pole"), num_envs),
+            ]
+            results = alternate(sides, 2 if self.dry else 3, 0.01 if self.dry else 0.3)
             medians = [result["env_steps_per_s"]["median"] for result in results]
             curve.append({"num_envs": num_envs, "gpu_per_s": medians[0], "cpu_per_s": medians[1]})
         return {"curve": curve, "cpu": "all cores"}

@@ -36,6 +36,36 @@ while True:
 """
 
 
+class Rollouts:
+    """Collects rollouts with the configuration's policy by the code of a GPU, also on the
+    processor.
+    """
+
+    def __init__(self, name: str, config: Any, device: Any) -> None:
+        self.name, self._config, self._device = name, config, device
+
+    def prepare(self) -> None:
+        from operant.trainer.experiment.build import device_experiment
+
+        self._experiment = device_experiment(self._config, self._device)
+        for _ in range(3):
+            self._rollout()
+
+    def measure(self, seconds: float) -> Any:
+        from operant.commands.bench.measuring import timed
+
+        return timed(self._rollout, seconds)
+
+    def _rollout(self) -> int:
+        from operant.commands.bench.sides import wait_for
+
+        graphs: Any = self._experiment.executor
+        with graphs.prepared():
+            graphs.run("collect", self._experiment.collect)
+        wait_for(self._device)
+        return int(self._config.rollout_size)
+
+
 class Sizes:
     """Sizes of the measurement, or of a dry run."""
 
@@ -115,13 +145,11 @@ class Gpu:
     def rollout(self) -> Any:
         """Rollouts with the policy of 64-64, values included: step by step, and in one kernel."""
         from operant.commands.bench.measuring import alternate
-        from operant.commands.bench.sides import Rollouts
 
-        sides = []
-        for kind in ("steps", "fused"):
-            side = Rollouts(self.config(f"rollout={kind}"), self.device, on_cuda=True)
-            side.name = kind
-            sides.append(side)
+        sides = [
+            Rollouts(kind, self.config(f"rollout={kind}"), self.device)
+            for kind in ("steps", "fused")
+        ]
         results = alternate(sides, self.sizes.repeats, self.sizes.seconds)
         return {"num_envs": self.sizes.rollout_envs, "results": results}
 

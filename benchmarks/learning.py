@@ -80,8 +80,8 @@ def run_preset(preset: str, seed: int, curves: Path) -> dict[str, Any]:
     status = operant_json("train", preset, "--seed", str(seed), "--set", "num_threads=1")
     whole_command_s = time.perf_counter() - start
     episodes = LUNAR_LANDER_EPISODES if preset.startswith("lunar_lander") else EPISODES
-    answer = operant_json("eval", status["run"], "--episodes", str(episodes))
-    write_curve(status["run"], curves / f"{preset}-seed{seed}.csv")
+    answer = operant_json("eval", status["id"], "--episodes", str(episodes))
+    write_curve(status["id"], curves / f"{preset}-seed{seed}.csv")
     result = {
         "preset": preset,
         "seed": seed,

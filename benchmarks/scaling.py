@@ -29,11 +29,11 @@ WIRES = {"0 ms": (0.0, 0.0), "1 ms": (0.001, 0.0), "50 ms, 1 % lost": (0.05, 0.0
 def bench_train(preset: str, *settings: str) -> float:
     """Env steps per second, with the number of threads that operant chooses."""
     command = [
-        sys.executable, "-m", "operant", "bench", "train", preset, "--json", "--device", "cpu",
+        sys.executable, "-m", "operant", "bench", preset, "--json", "--device", "cpu",
         "--repeats", "1", "--seconds", "3",
     ]  # fmt: skip
-    (result,) = json.loads(answer(command, settings))["results"]
-    return float(result["env_steps_per_s"]["median"])
+    *_, training = json.loads(answer(command, settings))["results"]
+    return float(training["env_steps_per_s"]["median"])
 
 
 def several_ranks(num_ranks: int, env_steps: int) -> float:

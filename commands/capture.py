@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import click
 
+from .command import Command
+
 
 @click.command(
     "capture",
+    cls=Command,
     # Options behind the command are the command's own.
     context_settings={"allow_interspersed_args": False},
 )
 @click.option("--name", help="Name of the run. Default: the script or the program.")
 @click.argument("command_line", nargs=-1, required=True, metavar="COMMAND [ARG]...")
 def command(command_line: tuple[str, ...], name: str | None) -> int:
-    """Run COMMAND, a training script for example, and keep what it logs as a run.
+    """Run any training script and keep what it logs as a run.
 
     operant capture -- python train.py --lr 0.001
 

@@ -16,6 +16,7 @@ from click.shell_completion import (
 )
 
 from ..shared.errors import UsageError
+from .command import Command
 
 # The environment variable by which a shell asks for completions.
 VARIABLE = "_OPERANT_COMPLETE"
@@ -106,15 +107,15 @@ add_completion_class(Bash)
 add_completion_class(Zsh)
 
 
-@click.command("completion")
+@click.command("completion", cls=Command)
 @click.argument("shell", required=False, type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str | None) -> None:
-    """Print the shell script that completes commands, runs, presets, keys and themes. Default: your
-    shell.
+    """Print the script that completes commands in your shell.
 
-    In ~/.bashrc or ~/.zshrc: eval "$(operant completion bash)", or zsh; in
-    ~/.config/fish/config.fish: operant completion fish | source
+    It completes commands, runs, sweeps, presets, keys and themes. In ~/.bashrc or ~/.zshrc: eval
+    "$(operant completion bash)", or zsh; in ~/.config/fish/config.fish: operant completion fish |
+    source
     """
     shell = shell or Path(os.environ.get("SHELL", "")).name
     if shell not in SHELLS:

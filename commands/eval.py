@@ -10,11 +10,11 @@ import click
 
 from ..shared.errors import UsageError
 from ..shared.text.short_numbers import short_number
+from .command import Command, json_option
 from .helpers.choosing_a_run import (
     checkpoint_option,
     chosen_run,
     run_argument,
-    trained_option,
     trust_code_option,
 )
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 DEFAULT_EPISODES = 100
 
 
-@click.command("eval")
+@click.command("eval", cls=Command)
 @run_argument
-@trained_option
 @checkpoint_option
 @trust_code_option
 @click.option(
@@ -43,23 +42,20 @@ DEFAULT_EPISODES = 100
     "--risk", metavar="FRACTION", type=click.FloatRange(0, 1, min_open=True),
     help="IQN: act by this lowest fraction of returns.",
 )  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     run: str | None,
-    latest: bool,
-    trained: bool,
     checkpoint: str,
     episodes: int | None,
     scenario_file: Path | None,
     risk: float | None,
     as_json: bool,
 ) -> None:
-    """Evaluate a run's policy over greedy episodes.
+    """Evaluate a policy over greedy episodes: returns and success.
 
-    RUN is a run's id, its name, or any part of either that no other run has. Default: the latest
-    run.
+    Default: the latest run. zoo:ENV is the policy for ENV that comes with operant.
     """
-    chosen = chosen_run(run, latest, trained)
+    chosen = chosen_run(run)
 
     from ..trainer.experiment.evaluation import cut_off_message, evaluate, scenarios_of
     from .helpers.began_elsewhere import told_where_it_began
@@ -80,7 +76,7 @@ def command(
     if scenarios and wanted > len(scenarios):
         warn(f"there are {len(scenarios)} scenarios: as many episodes were played, not {wanted}")
     if as_json:
-        print_json({"run": chosen.id, **evaluation.as_dict()})
+        print_json({"id": chosen.id, **evaluation.as_dict()})
         return
     returns = evaluation.returns
     mean, deviation, lowest, highest = map(

@@ -9,42 +9,45 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
+from .command import Command, json_option
 from .helpers.candidates import run_ids
-from .helpers.choosing_a_run import checkpoint_option, run_here, trust_code_option
+from .helpers.choosing_a_run import checkpoint_option, chosen_run, trust_code_option
 
 if TYPE_CHECKING:
     from ..shared.runs.run_folder import Run
 
-ENDINGS = {"csv": ".csv", "parquet": ".parquet", "tensorboard": ".tensorboard", "onnx": ".onnx"}
+FORMATS = ("csv", "parquet", "onnx", "tensorboard")
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @click.argument("run", shell_complete=run_ids)
-@click.option("--to", required=True, type=click.Choice(list(ENDINGS)), help="The format to write.")
 @click.option(
-    "--output", type=Path, metavar="PATH", help="The file to write. Default: RUN.csv and so on."
-)
-@click.option("--yes", is_flag=True, help="Overwrite an existing file without asking.")
+    "-o", "--output", required=True, type=Path, metavar="FILE",
+    help="FILE.csv, FILE.parquet or a folder tensorboard/: all rows; FILE.onnx: the policy.",
+)  # fmt: skip
+@click.option("-y", "--yes", is_flag=True, help="Overwrite an existing file without asking.")
 @trust_code_option
 @checkpoint_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     run: str,
-    to: str,
-    output: Path | None,
+    output: Path,
     yes: bool,
     checkpoint: str,
     as_json: bool,
 ) -> None:
     """Write all rows of RUN to a file, or its policy as ONNX.
 
-    RUN is a run's id, its name, or any part of either that no other run has; it may be running,
-    finished or crashed. The ONNX file maps observations to greedy actions.
+    The ending of FILE is the format. RUN may be running, finished or crashed. The ONNX file maps
+    observations to greedy actions. A folder for TensorBoard is named tensorboard, or ends in
+    .tensorboard.
     """
+    to = format_of(output)
     if to != "onnx" and checkpoint != "newest":
-        raise UsageError(f"--checkpoint {checkpoint} is for --to onnx: a history has no checkpoint")
-    chosen = run_here(run)
-    output = output or Path(chosen.id + ENDINGS[to])
+        raise UsageError(
+            f"--checkpoint {checkpoint} is for -o FILE.onnx: a history has no checkpoint"
+        )
+    chosen = chosen_run(run)
     if output.is_file() and not yes:
         ask_to_overwrite(output)
     if to == "onnx":
@@ -58,7 +61,7 @@ def command(
     done = export(chosen, to, output)
     if as_json:
         rows = {"rows": done.num_rows, "lost_rows": done.num_lost}
-        print_json({"run": chosen.id, "output": str(output), **rows})
+        print_json({"id": chosen.id, "output": str(output), **rows})
     else:
         print_line(f"{output}: {counted(done.num_rows, 'row')}")
     if done.problem:
@@ -67,6 +70,16 @@ def command(
         lost = counted(done.num_lost, "row")
         were = "was" if done.num_lost == 1 else "were"
         warn(f"{lost} {were} overwritten before a recorder could keep them")
+
+
+def format_of(output: Path) -> str:
+    """One of FORMATS, by the ending of the name. Raises UsageError."""
+    to = output.name.rpartition(".")[2].lower()
+    if to not in FORMATS or (to != "tensorboard" and not output.suffix):
+        raise UsageError(
+            f"-o {output}: expected a name that ends in .csv, .parquet, .onnx or tensorboard"
+        )
+    return to
 
 
 def ask_to_overwrite(output: Path) -> None:
@@ -84,6 +97,6 @@ def _export_policy(run: Run, output: Path, checkpoint: str, as_json: bool) -> No
     trained = load_trained(run, warn, checkpoint)
     write_trained(trained, run.id, output)
     if as_json:
-        print_json({"run": run.id, "output": str(output), "iteration": trained.iteration})
+        print_json({"id": run.id, "output": str(output), "iteration": trained.iteration})
     else:
         print_line(f"{output}: the policy of iteration {trained.iteration}")

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import importlib
 import keyword
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from ..shared.errors import UsageError, nearest
-
-# Empty: the text of a note removes it, a picture presses no keys, a captured command has no words.
-MAY_BE_EMPTY = ("text", "press", "command_line")
+from ..shared.errors import nearest
+from .former import check_is_not_former
 
 
 class LazyGroup(click.Group):
-    """A group of commands, each in a module of its name in one package: `import` in `import_`."""
+    """A group of commands, each in a module of its name in one package: `import` in `import_`.
+    `sections` are the titles of its help, with the names of the commands below each.
+    """
 
-    def __init__(self, *args: Any, package: str, names: Sequence[str], **options: Any) -> None:
+    def __init__(
+        self, *args: Any, package: str, sections: Mapping[str, Sequence[str]], **options: Any
+    ) -> None:
         super().__init__(*args, **options)
-        self._package, self._names = package, tuple(names)
+        self._package, self._sections = package, sections
+        self._names = tuple(name for names in sections.values() for name in names)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._names)
@@ -39,32 +41,22 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Like click's, and suggests the nearest command for an unknown one."""
         try:
-            name, command, rest = super().resolve_command(ctx, args)
+            return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            check_is_not_former(args[0])
             hint = nearest(args[0], self._names).replace("; did", " Did")
             raise click.UsageError(f"{error.message}{hint}", ctx) from None
-        if command and "_OPERANT_COMPLETE" not in os.environ:
-            check_nothing_is_empty(command, rest)
-        return name, command, rest
 
-
-def check_nothing_is_empty(command: click.Command, arguments: list[str]) -> None:
-    """Raises UsageError for an empty argument or option value. A script passes one if a variable is
-    not set, and it must not mean the latest run or the default.
-    """
-    if isinstance(command, click.Group):  # its commands are checked
-        return
-    try:
-        parser = command.make_parser(click.Context(command))
-        values, _, _ = parser.parse_args(list(arguments))
-    except click.ClickException:
-        return  # the parser itself reports it better
-    for parameter in command.params:
-        value = values.get(parameter.name or "")
-        values_given = value if isinstance(value, (list, tuple)) else [value]
-        if "" in values_given and parameter.name not in MAY_BE_EMPTY:
-            is_option = isinstance(parameter, click.Option)
-            name = (
-                parameter.opts[-1] if is_option else parameter.make_metavar(click.Context(command))
-            )
-            raise UsageError(f"{name.strip('[].')} is empty")
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by section, each with the first sentence of its help."""
+        width = max(map(len, self._names))
+        for title, names in self._sections.items():
+            commands = [self.get_command(ctx, name) for name in names]
+            rows = [
+                (name.ljust(width), command.get_short_help_str(formatter.width))
+                for name, command in zip(names, commands, strict=True)
+                if command and not command.hidden
+            ]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

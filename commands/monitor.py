@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..monitor.remote.host import RemoteName
 from ..monitor.session.browser import end_with_the_server, is_in_a_browser
-from ..shared.errors import UsageError, nearest
+from ..shared.errors import OperantError, UsageError, nearest
 from ..shared.install_command import install_command
-from .helpers.candidates import theme_option
+from .command import Command
+from .helpers.candidates import run_ids, theme_option
 from .helpers.choosing_a_run import (
     checked_hosts,
     chosen_host,
     chosen_run,
     host_option,
+    latest_option,
     listed_host,
     looked_anywhere,
-    run_argument,
+    run_here,
 )
 from .helpers.terminal import has_terminal, say_starting
 
-DEFAULT_PORT = 8765
+if TYPE_CHECKING:
+    from ..shared.runs.run_folder import Run
+
+DEFAULT_PORT, DEFAULT_SIZE = 8765, "120x40"
+_SMALLEST, _LARGEST = (20, 6), (500, 200)
 
 
-@click.command("monitor")
-@run_argument
+@click.command("monitor", cls=Command)
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=run_ids)
+@latest_option
 @host_option
 @click.option("--once", is_flag=True, help="Print one plain report and exit.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and exit.")
-@click.option("--follow", is_flag=True, help="With --json: a line per snapshot until the run ends.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE.svg",
+    help="With --once: write the screen to a file instead.",
+)  # fmt: skip
+@click.option("--size", help="With -o: columns x rows of the screen. Default: 120x40.")
 @click.option("--readonly", is_flag=True, help="Send the trainer no requests; write no notes.")
 @theme_option
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters only.")
@@ -40,12 +54,12 @@ DEFAULT_PORT = 8765
 )
 @click.option("--address", help="With --web: where to listen. Default: 127.0.0.1.")
 def command(
-    run: str | None,
+    runs: tuple[str, ...],
     latest: bool,
     hosts: tuple[str, ...],
     once: bool,
-    as_json: bool,
-    follow: bool,
+    output: Path | None,
+    size: str | None,
     readonly: bool,
     theme: str | None,
     as_ascii: bool,
@@ -53,49 +67,57 @@ def command(
     port: int | None,
     address: str | None,
 ) -> None:
-    """Watch a run from any terminal, or choose one from the list of all runs.
+    """Watch runs in the terminal, or the list of all runs.
 
-    RUN is a run's id, its name, or any part of either that no other run has. The run goes on when
-    you leave or kill the monitor. `?` lists the keys. HOST:RUN watches a run on another machine
+    Further RUNs are drawn on the charts of the first. The runs go on when you leave or kill the
+    monitor. `?` lists the keys. HOST:RUN watches a run on another machine
     over your own ssh, HOST: its latest run; HOST:/ lists its runs, and --host HOST adds them to
     those of this machine. $OPERANT_SSH replaces the command `ssh`, $OPERANT_REMOTE the command
     `operant` on the other machine.
     """
-    if not (once or as_json or web or is_in_a_browser()):
+    if not (once or web or is_in_a_browser()):
         say_starting()
     theme = known_theme(theme)
+    run = runs[0] if runs else None
     if web:
-        if once or as_json or follow:
-            raise UsageError("--web shows a screen, and excludes --once, --json and --follow")
+        if once:
+            raise UsageError("--web shows a screen, and excludes --once")
         _serve(run, latest, address, port)
         return
     end_with_the_server()
     if port is not None or address is not None:
         raise UsageError("--port and --address need --web")
-    if follow and not as_json:
-        raise UsageError("--follow needs --json")
+    if (output or size) and not (once and output):
+        raise UsageError("a picture needs both --once and -o FILE.svg")
     if hosts or listed_host(run):
-        if once or as_json:
+        if once:
             raise UsageError("a list of machines needs a screen; `operant runs --host` prints it")
         _watch_machines(run, latest, hosts, theme, as_ascii, readonly)
         return
-    if follow:
-        _follow(run, latest)
-        return
-    if once or as_json:
-        _print_once(run, latest, as_json)
-        return
     remote = chosen_host(run, latest)
-    chosen = chosen_run(run, latest) if (run or latest) and not remote else None
+    if remote and runs[1:]:
+        raise UsageError(f"{run} is on another machine: it is watched alone")
+    if once and not output:
+        _print_once(run, latest)
+        return
+    # Without a run the screen is the list, and a picture is of the newest.
+    is_of_a_run = bool(run or latest or output) and not remote
+    chosen = chosen_run(run, latest) if is_of_a_run else None
+    beside = [run_here(other) for other in runs[1:]]
+    if output:
+        if chosen is None:
+            raise UsageError(f"{run} is on another machine, and a picture is of a run on this one")
+        _write_picture(output, size or DEFAULT_SIZE, chosen, beside, theme)
+        return
     if not (has_terminal() or is_in_a_browser()):
-        raise UsageError("the monitor needs a terminal; use --once or --json without one")
+        raise UsageError("the monitor needs a terminal; use --once without one")
     if remote:
         _watch_remote(remote, theme, as_ascii)
         return
 
     from ..monitor.app import watch
 
-    watch(chosen, theme=theme, is_ascii=as_ascii, is_readonly=readonly)
+    watch(chosen, beside=beside, theme=theme, is_ascii=as_ascii, is_readonly=readonly)
 
 
 def _serve(run: str | None, latest: bool, address: str | None, port: int | None) -> None:
@@ -138,24 +160,37 @@ def known_theme(name: str | None) -> str | None:
     return name
 
 
-def _follow(run: str | None, latest: bool) -> None:
-    from .helpers.following import follow_remote, follow_run
+def _write_picture(
+    path: Path, size: str, run: Run, beside: Sequence[Run], theme: str | None
+) -> None:
+    """Write the screen of a run as an SVG file."""
+    from ..monitor.picture import picture
+    from .helpers.output import print_line
 
-    remote = chosen_host(run, latest)
-    if remote:
-        follow_remote(remote)
-    else:
-        follow_run(chosen_run(run, latest))
+    if path.suffix != ".svg":
+        raise UsageError(f"-o {path}: expected a name that ends in .svg")
+    content = picture(run, _parsed_size(size), theme, beside=beside)
+    try:
+        path.write_text(content, "utf-8")
+    except OSError as error:
+        raise OperantError(f"cannot write {path}: {error.strerror}") from None
+    print_line(f"{run.id}: {path}")
 
 
-def _print_once(run: str | None, latest: bool, as_json: bool) -> None:
+def _parsed_size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
+    if match:
+        width, height = int(match[1]), int(match[2])
+        if _SMALLEST[0] <= width <= _LARGEST[0] and _SMALLEST[1] <= height <= _LARGEST[1]:
+            return width, height
+    raise UsageError(f"--size {text} is not between 20x6 and 500x200, such as 120x40")
+
+
+def _print_once(run: str | None, latest: bool) -> None:
     """All of a run of this machine; of one elsewhere its status."""
-    from .helpers.output import print_json, print_report, print_status
+    from .helpers.output import print_report, print_status
 
-    if as_json:
-        status, notes = looked_anywhere(run, latest)
-        print_json(status.as_json() | notes.as_json())
-    elif chosen_host(run, latest):
+    if chosen_host(run, latest):
         print_status(*looked_anywhere(run, latest))
     else:
         print_report(chosen_run(run, latest))

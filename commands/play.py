@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError
+from .command import Command
 from .helpers.candidates import theme_option
 from .helpers.choosing_a_run import (
     checkpoint_option,
     chosen_run,
     run_argument,
-    trained_option,
     trust_code_option,
 )
 from .helpers.numbers import NumberRange
@@ -31,9 +31,8 @@ GETTING_READY = "getting ready; what was never played is compiled first ..."
 FILMED_STEPS = 1000
 
 
-@click.command("play")
+@click.command("play", cls=Command)
 @run_argument
-@trained_option
 @checkpoint_option
 @trust_code_option
 @click.option(
@@ -44,41 +43,39 @@ FILMED_STEPS = 1000
               help="Env steps per second.")  # fmt: skip
 @click.option("--fps", default=20.0, show_default=True, type=NumberRange(1, 60),
               help="Frames per second at most.")  # fmt: skip
-@click.option("--to", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
               help="Write one episode to FILE.gif or FILE.mp4 instead.")  # fmt: skip
 @click.option("--steps", type=click.IntRange(1, 100_000),
-              help=f"With --to: env steps at most. Default: {FILMED_STEPS}.")  # fmt: skip
+              help=f"With -o: env steps at most. Default: {FILMED_STEPS}.")  # fmt: skip
 @click.option("--risk", metavar="FRACTION", type=click.FloatRange(0, 1, min_open=True),
               help="IQN: act by this lowest fraction of returns.")  # fmt: skip
 @theme_option
 @click.option("--ascii", "as_ascii", is_flag=True, help="Draw with ASCII characters only.")
 def command(
     run: str | None,
-    latest: bool,
-    trained: bool,
     checkpoint: str,
     seed: int | None,
     episodes: int | None,
     speed: float,
     fps: float,
-    to: Path | None,
+    output: Path | None,
     steps: int | None,
     risk: float | None,
     theme: str | None,
     as_ascii: bool,
 ) -> None:
-    """Watch greedy episodes of a run's policy in the terminal.
+    """Watch greedy episodes of a policy, or write one as a video.
 
-    RUN is a run's id, its name, or any part of either that no other run has. Default: the latest
-    run. RUN may also be an episode file, which runs with `episodes.every_*` write to episodes/.
+    Default: the latest run. zoo:ENV is the policy for ENV that comes with operant. RUN may also be
+    an episode file, which runs with `episodes.every_*` write to episodes/.
     Keys: space pauses, + and - change the speed, n and p show the next and the previous episode, s
     the next seed, . plays one step, tab shows the next robot, q quits.
     """
-    if to and (episodes or as_ascii):
-        raise UsageError("--episodes and --ascii are for the terminal, not for --to")
-    if steps and not to:
-        raise UsageError(f"--steps {steps} is for --to FILE")
-    if not to:
+    if output and (episodes or as_ascii):
+        raise UsageError("--episodes and --ascii are for the terminal, not for -o")
+    if steps and not output:
+        raise UsageError(f"--steps {steps} is for -o FILE")
+    if not output:
         say_starting()
     theme = known_theme(theme)
     of_runs = {
@@ -86,19 +83,19 @@ def command(
         "risk": risk,
         "checkpoint": None if checkpoint == "newest" else checkpoint,
     }
-    chosen = _run_or_episode(run, latest, trained, of_runs)
-    if to:
+    chosen = _run_or_episode(run, of_runs)
+    if output:
         from ..monitor.play.filming import write_episode, writer_for
         from .helpers.output import print_line
 
-        writer_for(to)  # raises errors before anything is loaded
+        writer_for(output)  # raises errors before anything is loaded
         with closing(_episodes_of(chosen, risk, checkpoint)) as playing:
             most_steps = steps or FILMED_STEPS
-            num_frames = write_episode(to, playing, seed, speed, fps, most_steps, theme)
-        print_line(f"{to}: {num_frames} frames, {to.stat().st_size / 1000:.0f} kB")
+            num_frames = write_episode(output, playing, seed, speed, fps, most_steps, theme)
+        print_line(f"{output}: {num_frames} frames, {output.stat().st_size / 1000:.0f} kB")
         return
     if not has_terminal():
-        raise UsageError("play needs a terminal; --to FILE.gif writes an episode without one")
+        raise UsageError("play needs a terminal; -o FILE.gif writes an episode without one")
     from ..monitor.play.player import Player
     from ..monitor.play.showing import make_terminal, show
     from ..shared.runs.run_folder import Run
@@ -117,16 +114,12 @@ def command(
             show(Player(playing, title, seed, speed, fps, episodes), terminal)
 
 
-def _run_or_episode(
-    run: str | None, latest: bool, trained: bool, of_runs: Mapping[str, object]
-) -> Run | Path:
+def _run_or_episode(run: str | None, of_runs: Mapping[str, object]) -> Run | Path:
     """A run, or the file of an episode, for which none of the options `of_runs` may be given."""
     from ..shared.runs.run_folder import EPISODE_ENDING
 
     if not (run and run.endswith(EPISODE_ENDING)):
-        return chosen_run(run, latest, trained)
-    if latest or trained:
-        raise UsageError(f"give either '{run}' or {'--latest' if latest else '--trained'}")
+        return chosen_run(run)
     for name, value in of_runs.items():
         if value is not None:
             raise UsageError(f"--{name} {value}: {run} was played before")

@@ -12,11 +12,12 @@ import click
 
 from ..shared.errors import OperantError, UsageError
 from ..shared.processes.life_pipe import killed_when_closed
+from .command import Command
 
 STANDARD_INPUT = 0
 
 
-@click.command("rank", hidden=True)
+@click.command("rank", cls=Command, hidden=True)
 def command() -> int:
     """Run one rank, as the first line of standard input describes.
 

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from ..shared.runs.recorder_process import SINK_PACKAGES
+from .command import Command
 from .helpers.choosing_a_run import chosen_run, run_argument
 
 
-@click.command("record")
+@click.command("record", cls=Command, hidden=True)
 @run_argument
 @click.option(
     "--to",
@@ -22,7 +23,7 @@ from .helpers.choosing_a_run import chosen_run, run_argument
 @click.option("--prometheus-port", type=click.IntRange(1, 65535), help="The port for Prometheus.")
 @click.option("--prometheus-address", help="Where Prometheus may connect. Default: 127.0.0.1.")
 @click.option("--beside", is_flag=True, hidden=True, help="Started by the run itself.")
-def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None:
+def command(run: str | None, beside: bool, **changed: Any) -> None:
     """Save a run's numbers to disk until it ends: rows.sqlite, events.log and a copy of its page.
 
     Every run starts a recorder of its own. Use this command if that recorder was killed; it
@@ -36,7 +37,7 @@ def command(run: str | None, latest: bool, beside: bool, **changed: Any) -> None
     from ..shared.text.harmless import one_line
     from .helpers.output import print_line
 
-    chosen = chosen_run(run, latest)
+    chosen = chosen_run(run)
     given = {name: value for name, value in changed.items() if value}
     settings = replace(RecorderSettings.of_run(chosen), **given)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..shared.errors import UsageError
+from .command import Command, json_option
 from .helpers.choosing_a_run import checked_hosts, host_option
 
 if TYPE_CHECKING:
@@ -16,16 +17,10 @@ if TYPE_CHECKING:
 RETURN = "episode/return"
 
 
-@click.command("runs")
+@click.command("runs", cls=Command)
+@click.argument("words", nargs=-1, metavar="[FILTER]...")
 @host_option
-@click.option("--archived", is_flag=True, help="List the archived runs, and no others.")
-@click.option(
-    "--filter",
-    "words",
-    metavar="WORDS",
-    help="List only runs that the monitor's list would show with this filter, as in "
-    "'state:finished ppo.learning_rate>1e-3'.",
-)
+@click.option("--sweeps", is_flag=True, help="List the sweeps instead, the newest first.")
 @click.option(
     "--group-by",
     metavar="name|KEY",
@@ -53,26 +48,33 @@ RETURN = "episode/return"
     help="Print the highest value of NAME first: a column of the monitor's list, a setting or a "
     "metric, of which the last part is enough, as learning_rate.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@json_option
 def command(
+    words: tuple[str, ...],
     hosts: tuple[str, ...],
-    archived: bool,
-    words: str | None,
+    sweeps: bool,
     sort: str | None,
     as_json: bool,
     group_by: str | None,
     **of_groups: str | None,
 ) -> int:
-    """List all runs and their states, newest first, but no archived ones.
+    """List runs and their states, newest first, or compare groups.
 
-    Age is the time since a run last wrote. The table is as wide as the terminal, and uncut when
-    piped. --host adds the runs of other machines, as HOST:RUN. If a machine does not answer, its
-    error goes to standard error, and the exit code is 1.
+    FILTER is a filter of the monitor's list, as in `operant runs state:finished tag:baseline` or
+    `operant runs 'ppo.learning_rate>1e-3'`; archived:yes lists archived runs, which are left out
+    else. Age is the time since a run last wrote. The table is as wide as the terminal, and uncut
+    when piped. --host adds the runs of other machines, as HOST:RUN. If a machine does not answer,
+    its error goes to standard error, and the exit code is 1.
     """
-    if archived and words:
-        raise UsageError(
-            "--archived and --filter exclude each other: write archived:yes in the filter"
-        )
+    if sweeps:
+        if words or hosts or sort or group_by:
+            raise UsageError(
+                "--sweeps lists all sweeps of this machine, and excludes all but --json"
+            )
+        from .sweep.status import print_sweeps
+
+        print_sweeps(as_json)
+        return 0
     for option, given in of_groups.items():
         if given and not group_by:
             raise UsageError(f"--{option} needs --group-by, as in `operant runs --group-by name`")
@@ -82,7 +84,7 @@ def command(
     from .helpers.output import print_line, warn
 
     rows, troubles = _rows(checked_hosts(hosts))
-    kept = _filtered(rows, words) if words else [r for r in rows if r.notes.is_archived == archived]
+    kept = filtered_rows(rows, "", " ".join(words))
     if kept or as_json:
         if group_by:
             _print_groups(kept, as_json, group_by, sort, **of_groups)
@@ -90,11 +92,9 @@ def command(
             _print_rows(kept, as_json, sort, hosts)
     elif words:
         print_line("no run fits the filter")
-    elif archived:
-        print_line("no run is archived")
     elif rows:
         all_runs = f"all {len(rows)} runs are archived"
-        print_line(f"{all_runs}; `operant runs --archived` lists them")
+        print_line(f"{all_runs}; `operant runs archived:yes` lists them")
     else:
         print_line(no_runs_text())
     for trouble in troubles:
@@ -112,15 +112,15 @@ def _rows(hosts: list[str]) -> tuple[list[RunRow], list[str]]:
     return [row for row in listed if row.status], troubles
 
 
-def _filtered(rows: list[RunRow], words: str) -> list[RunRow]:
-    """The rows that fit a filter. Raises UsageError if the filter is wrong."""
+def filtered_rows(rows: list[RunRow], option: str, words: str) -> list[RunRow]:
+    """The rows that fit a filter, which an `option` gave. Raises UsageError if it is wrong."""
     from ..monitor.runs.list.filter_terms import FilterError, parse_filter
     from ..monitor.runs.list.run_filter import filtered
 
     try:
         return filtered(rows, parse_filter(words))
     except FilterError as error:
-        raise UsageError(f"--filter {words}: {error}") from None
+        raise UsageError(f"{option} {words}: {error}".lstrip()) from None
 
 
 def _print_rows(rows: list[RunRow], as_json: bool, sort: str | None, hosts: Sequence[str]) -> None:
@@ -141,13 +141,11 @@ def _print_rows(rows: list[RunRow], as_json: bool, sort: str | None, hosts: Sequ
 
 
 def _as_json(row: RunRow) -> dict[str, Any]:
-    """The status with the return as its only metric, the notes, and where it trains."""
-    from ..shared.runs.status import json_value
+    from .helpers.output import run_json
 
     assert row.status
-    value = json_value(row.status.metrics.get(RETURN))
-    about = {"return": value, "device": row.device, "machine": row.host or None}
-    return row.status.as_json(metrics=False) | about | row.notes.as_json()
+    run = None if row.host else row.run
+    return run_json(row.status, row.notes, run, host=row.host or None, device=row.device)
 
 
 def _print_groups(

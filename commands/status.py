@@ -1,39 +1,57 @@
-"""`operant status`: one look at a run."""
+"""`operant status`: one look at a run or a sweep."""
 
 from __future__ import annotations
 
 import click
 
-from .helpers.choosing_a_run import chosen_host, looked_anywhere, run_argument
+from ..shared.errors import UsageError
+from .command import Command, json_option
+from .helpers.choosing_a_run import chosen_host, looked_anywhere, run_or_sweep, sweep_called
 
 
-@click.command("status")
-@run_argument
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(run: str | None, latest: bool, as_json: bool) -> None:
-    """Show the state and the newest numbers of a run. Default: the latest run. If one phase takes
-    most of the time, it also prints advice.
+@click.command("status", cls=Command)
+@run_or_sweep
+@click.option("-f", "--follow", is_flag=True, help="Print a line per snapshot until the run ends.")
+@json_option
+def command(name: str | None, latest: bool, follow: bool, as_json: bool) -> None:
+    """Show the state and the newest numbers of a run or a sweep.
 
-    RUN is a run's id, its name, or any part of either that no other run has. If several runs have
-    the name, it is the newest, and a warning says so. HOST:RUN is a run on another machine, over
-    your own ssh.
+    Default: the latest run. If one phase takes most of the time, it also prints advice. Of a sweep
+    it prints the trials, best first, and the importance of each key. HOST:RUN is a run on another
+    machine, over your own ssh.
     """
+    if sweep := sweep_called(name):
+        from .sweep.status import show_sweep
+
+        if follow:
+            raise UsageError(f"--follow {name}: this is a sweep; follow one of its runs")
+        show_sweep(sweep, as_json)
+        return
+    if follow:
+        from .helpers.following import follow_anywhere
+
+        follow_anywhere(name, latest, as_json)
+        return
+    _show_run(name, latest, as_json)
+
+
+def _show_run(name: str | None, latest: bool, as_json: bool) -> None:
     from ..monitor.panels.hints import hints_in_words
     from ..monitor.runs.reading.run_poller import look_once
     from ..shared.runs.find_runs import find_run
-    from .helpers.output import print_json, print_line, print_status
+    from .helpers.output import print_json, print_line, print_status, run_json
 
-    status, notes = looked_anywhere(run, latest)
-    is_remote = chosen_host(run, latest) is not None  # whose folder is out of reach
-    lost = {} if is_remote else _num_lost(status.run)
-    chosen = None if is_remote else find_run(status.run)
+    status, notes = looked_anywhere(name, latest)
+    remote = chosen_host(name, latest)  # whose folder is out of reach
+    lost = {} if remote else _num_lost(status.run)
+    chosen = None if remote else find_run(status.run)
     view = look_once(chosen) if chosen else None
     hints = hints_in_words(view) if view else []
     if as_json:
-        lost_ones = {f"lost_{what}": count for what, count in lost.items()}
-        folder = {"folder": str(chosen.folder)} if chosen else {}
-        more = {**folder, "hint": "; ".join(hints) or None, **lost_ones}
-        print_json(status.as_json() | notes.as_json() | more)
+        more = {f"lost_{what}": count for what, count in lost.items()}
+        host = remote.host if remote else None
+        about = run_json(status, notes, chosen, host=host)
+        print_json({**about, "hint": "; ".join(hints) or None, **more})
         return
     print_status(status, notes, chosen, view.schema if view else ())
     for what, count in lost.items():

@@ -1,4 +1,4 @@
-"""`operant stop`: stop a run after its iteration."""
+"""`operant stop`: stop a run after its iteration, or a sweep."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.errors import OperantError
-from .helpers.choosing_a_run import chosen_run, run_argument
+from ..shared.errors import OperantError, UsageError
+from .command import Command, json_option
+from .helpers.choosing_a_run import chosen_run, run_or_sweep, sweep_called
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,25 +25,39 @@ LOOK_AGAIN_S = 0.05
 NAMED_WITHIN_S = 0.5  # within which a process that took the lock writes its id
 
 
-@click.command("stop")
-@run_argument
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(run: str | None, latest: bool, as_json: bool) -> None:
-    """Stop a run after its iteration and save a checkpoint. Default: the latest run. A second stop,
-    at least two seconds later, ends the run at once; the newest checkpoint on disk remains.
+@click.command("stop", cls=Command)
+@run_or_sweep
+@json_option
+def command(name: str | None, latest: bool, as_json: bool) -> None:
+    """Stop a run after its iteration, with a checkpoint, or a sweep.
 
-    `operant train --resume RUN` continues it. A training loop of your own gets SIGTERM.
+    `operant train --resume RUN` continues it. A second stop, at least two seconds later, ends the
+    run at once; the newest checkpoint on disk remains. A training loop of your own gets SIGTERM.
+
+    When a sweep stops, its runs finish their iterations and save checkpoints, and `operant sweep
+    --resume NAME` continues it. To stop one run of a sweep fails its trial.
     """
-    from ..shared.runs.status import holder_of, read_status
-    from .helpers.output import headline, print_json, print_line
+    if not (name or latest):
+        raise UsageError("stop which run? name a run or a sweep, or give --latest")
+    if sweep := sweep_called(name):
+        from .sweep.status import stop_sweep
 
-    chosen = chosen_run(run, latest, must_be_only=True)
+        stop_sweep(sweep, as_json)
+    else:
+        _stop(chosen_run(name, latest, must_be_only=True), as_json)
+
+
+def _stop(chosen: Run, as_json: bool) -> None:
+    from ..shared.runs.status import holder_of, read_status
+    from .helpers.output import headline, print_json, print_line, run_json
+
     was_running = holder_of(chosen) is not None
     if was_running:
         stop_run(chosen)
     status = read_status(chosen) if chosen.folder.exists() else None
     if as_json:
-        print_json(status.as_json() if status else {"run": chosen.id, "state": "deleted"})
+        deleted = {"id": chosen.id, "state": "deleted"}
+        print_json(run_json(status, chosen.notes(), chosen) if status else deleted)
         return
     ended = headline(status) if status else "stopped; its folder was deleted"
     print_line(f"{chosen.id}{'' if was_running else ' is not running'}: {ended}")

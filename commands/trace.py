@@ -7,18 +7,20 @@ import time
 import click
 
 from ..shared.errors import OperantError
+from .command import Command, json_option
 from .helpers.choosing_a_run import chosen_run, run_argument
 
 LOOK_AGAIN_S = 0.05
 
 
-@click.command("trace")
+@click.command("trace", cls=Command)
 @run_argument
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(run: str | None, latest: bool, as_json: bool) -> None:
-    """Record a trace of one iteration of a run and print the files' names. Default: the latest run.
+@json_option
+def command(run: str | None, as_json: bool) -> None:
+    """Record the timeline of one iteration of a run.
 
-    Open the files in https://ui.perfetto.dev or chrome://tracing. On a GPU two iterations are
+    Default: the latest run. It prints the names of the files: open them in
+    https://ui.perfetto.dev or chrome://tracing. On a GPU two iterations are
     traced: one as usual, and one in which the host waits after each phase. The run goes on.
     """
     from ..shared.page.requests import send_request
@@ -26,7 +28,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
     from ..shared.runs.tracing import read_notice
     from .helpers.output import print_json, print_line
 
-    chosen = chosen_run(run, latest)
+    chosen = chosen_run(run)
     page = open_page(chosen)
     try:
         newest = max((event.number for event in page.events()), default=0)
@@ -37,7 +39,7 @@ def command(run: str | None, latest: bool, as_json: bool) -> None:
             sizes = {path: path.stat().st_size for path in map(chosen.trace_folder.joinpath, names)}
             if sizes and as_json:
                 files = [{"path": str(path), "size_bytes": size} for path, size in sizes.items()]
-                print_json({"run": chosen.id, "files": files})
+                print_json({"id": chosen.id, "files": files})
             for path, size in sizes.items() if not as_json else ():
                 print_line(f"{path}: {size / 1000:.0f} kB")
             if sizes:

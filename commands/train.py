@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..shared.errors import UsageError, nearest
+from .command import Command
 from .helpers.candidates import algorithms, configs, hardware, run_ids, settings
 from .helpers.choosing_a_run import run_here, trust_code_option
 from .helpers.following_rank import ended_at_once, following_rank
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .ranks.launch import Launch
 
 
-class _TrainCommand(click.Command):
+class _TrainCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does; if an unknown option is a setting, the error shows how to set it."""
         settings = [each for each in args if re.fullmatch(r"[\w.]+=.+", each)]

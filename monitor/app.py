@@ -22,7 +22,7 @@ from ..shared.runs.run_folder import Run
 from .charts.shown_run import assigned_looks
 from .render.ascii import needs_ascii
 from .render.palette import THEMES, Palette
-from .runs.list.comparison import MAX_RUNS
+from .runs.list.comparison import MAX_RUNS, Comparison
 from .runs.list.group_source import MEMBER_ROWS
 from .runs.list.runs_poller import RunsPoller
 from .runs.reading.run_poller import RunPoller
@@ -296,13 +296,14 @@ def watch(
     run: Run | None,
     source: RunSource | None = None,
     *,
+    beside: Sequence[Run] = (),
     theme: str | None = None,
     is_ascii: bool = False,
     is_readonly: bool = False,
     machines: Machines | None = None,
 ) -> None:
-    """Show `run`, or the list of runs, until somebody quits. Only requests reach the trainer, and
-    the monitor asks before it sends one.
+    """Show `run`, with the runs `beside` it, or the list of runs, until somebody quits. Only
+    requests reach the trainer, and the monitor asks before it sends one.
 
     `source` gives the views of `run` where it is on another machine. The list is of this machine,
     or of all `machines`.
@@ -328,6 +329,7 @@ def watch(
         is_ascii=is_ascii or needs_ascii(),
         is_readonly=is_readonly,
     )
+    app.session.comparison = Comparison(tuple(beside))
     streams = STREAMS if is_in_a_browser() else None
     try:
         with leaving_in_good_order(app.leave, streams):

@@ -14,18 +14,32 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from browser import BROWSER
 from PIL import Image
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+
+
+class Snapshot(NamedTuple):
+    """A picture of a run's screen, after some keys, with the runs `beside` it."""
+
+    size: tuple[int, int]
+    theme: str | None = None
+    keys: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+
+
 RUNS = {"first": "2.5e-3", "careful": "1e-3", "timid": "3e-4"}  # and their learning rates
 SNAPSHOTS = {
-    "monitor.svg": "--size 120x40",
-    "monitor-chart.svg": "--size 100x28 --press enter,s,comma,comma,comma",
-    "monitor-panes.svg": "--size 120x32 --press 1",
-    "monitor-light.svg": "--size 100x30 --theme light",
-    "monitor-runs.svg": "--size 120x34 --beside careful --beside timid --press escape,p,enter",
+    "monitor.svg": Snapshot((120, 40)),
+    "monitor-chart.svg": Snapshot((100, 28), keys=("enter", "s", "comma", "comma", "comma")),
+    "monitor-panes.svg": Snapshot((120, 32), keys=("1",)),
+    "monitor-light.svg": Snapshot((100, 30), theme="light"),
+    "monitor-runs.svg": Snapshot(
+        (120, 34), keys=("escape", "p", "enter"), beside=("careful", "timid")
+    ),
 }
 MOVING, SIZE, NUM_FRAMES, FRAME_S, LAST_S = "monitor.gif", (96, 28), 32, 0.25, 3.0
 WIDTH = 1056  # pixels of the moving picture
@@ -33,6 +47,15 @@ WIDTH = 1056  # pixels of the moving picture
 
 def operant(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "operant", *arguments], check=True)
+
+
+def drawn(name: str, snapshot: Snapshot) -> str:
+    """An SVG file of the monitor."""
+    from operant.monitor.picture import picture
+    from operant.shared.runs.find_runs import find_run
+
+    beside = [find_run(other) for other in snapshot.beside]
+    return picture(find_run(name), snapshot.size, snapshot.theme, snapshot.keys, beside)
 
 
 async def replayed(name: str) -> list[str]:
@@ -81,12 +104,12 @@ def write_gif(path: Path, images: list[Image.Image]) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"OPERANT_HOME": home, "XDG_CONFIG_HOME": home}
-        operant("play", "acrobot", "--trained", "--to", str(PICTURES / "play.gif"))
+        operant("play", "zoo:acrobot", "-o", str(PICTURES / "play.gif"))
         for name, rate in RUNS.items():
             operant("train", "cart_pole_ppo", "--name", name, "--set", "total_env_steps=600_000",
                     "--set", f"ppo.learning_rate={rate}")  # fmt: skip
-        for name, options in SNAPSHOTS.items():
-            operant("snapshot", "first", "--to", str(PICTURES / name), *options.split())
+        for name, snapshot in SNAPSHOTS.items():
+            (PICTURES / name).write_text(drawn("first", snapshot), "utf-8")
         frames = asyncio.run(replayed("first"))
         write_gif(PICTURES / MOVING, [rastered(frame, Path(home)) for frame in frames])
 

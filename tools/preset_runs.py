@@ -43,7 +43,7 @@ def train(preset: str, output: Path) -> str:
         environment = {**os.environ, "OPERANT_HOME": home}
         steps = (
             ["train", preset, "--name", "short", *(f"--set={setting}" for setting in settings)],
-            ["export", "short", "--to", "csv", "--output", str(output)],
+            ["export", "short", "-o", str(output)],
         )
         for arguments in steps:
             done = subprocess.run(

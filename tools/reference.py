@@ -48,7 +48,10 @@ COMMANDS_HEAD = f"""\
   algorithm, or else the algorithm's [neutral defaults](environments.md#defaults).
 - **CONFIG** is an ENV, a [preset](configuration.md#presets) or a TOML file. `mettagrid_ppo+fast` adds an
   [overlay](grid.md#settings-on-top) for many agents.
-- **RUN** is a run's id, its name, or any part of either that no other run has. Without it, most commands take the latest run.
+- **RUN** is a run's id, its name, any part of either that no other run has, or the word `latest`. HOST:RUN is a run on another
+  machine for `monitor` and `status`; zoo:ENV is a trained policy that comes with operant. Without RUN, commands that only read
+  take the latest run.
+- The ending of the name behind `-o` is the format.
 - `--json` prints one JSON value and nothing else.
 - **Exit codes**: 0 success; 1 the run failed; 2 wrong input; 129, 130 and 143: stopped by a closed terminal, Ctrl-C or
   SIGTERM.
@@ -132,7 +135,7 @@ def commands_page() -> str:
 def _commands(
     group: click.Group, context: click.Context
 ) -> Iterator[tuple[str, click.Command, str]]:
-    """(`operant sweep status`, the command, its help) of all commands that help lists."""
+    """(`operant tinyphysics eval`, the command, its help) of all commands that help lists."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is None or command.hidden:

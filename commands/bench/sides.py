@@ -11,7 +11,6 @@ import numba
 import numpy as np
 import torch
 
-from ...shared.errors import UsageError
 from ...trainer.config import TrainConfig
 from ...trainer.envs.hosts import describe, load_spec
 from ...trainer.envs.spec import EnvSpec
@@ -38,30 +37,25 @@ def random_actions(spec: EnvSpec, steps: int, num_envs: int) -> np.ndarray[Any, 
     return random.uniform(low, high, (*shape, actions.action_size)).astype(np.float32)
 
 
-def own_sides(bench: str, config: TrainConfig, device: torch.device) -> list[Side]:
-    """The sides that `operant bench` `env`, `rollout` or `train` measures."""
-    if bench == "rollout":
-        return [Rollouts(config, device)]
-    if bench == "train":
-        return [Training(config, device)]
+def own_sides(config: TrainConfig, device: torch.device) -> list[Side]:
+    """What `operant bench` measures: env steps, unless another library makes them, and training."""
+    training = Training(config, device)
+    spec = describe(config)
+    if not isinstance(spec, EnvSpec):
+        return [training]
     if device.type == "cuda" and config.num_agents == 1:
-        return [CudaEnvs(config.env, config.num_envs, device, many) for many in (True, False)]
-    return [ProcessorEnvs(config)]
+        many, one = (CudaEnvs(config.env, config.num_envs, device, at) for at in (True, False))
+        return [many, one, training]
+    return [ProcessorEnvs(spec, config.num_envs), training]
 
 
 class ProcessorEnvs:
     """Steps environments on all cores, observations, resets and flags included."""
 
-    name = "operant"
+    name = "env steps"
 
-    def __init__(self, config: TrainConfig) -> None:
-        spec = describe(config)
-        if not isinstance(spec, EnvSpec):
-            raise UsageError(
-                f"env = {config.env} is stepped by its own library; `operant bench rollout` "
-                "measures it with a policy"
-            )
-        self._spec, self._num_envs = spec, config.num_envs
+    def __init__(self, spec: EnvSpec, num_envs: int) -> None:
+        self._spec, self._num_envs = spec, num_envs
 
     def prepare(self) -> None:
         self._envs = VectorEnv(self._spec, self._num_envs, seed=1)
@@ -90,7 +84,7 @@ class CudaEnvs:
         assert isinstance(spec, EnvSpec)
         self._spec, self._num_envs, self._device = spec, num_envs, device
         self._at_once = at_once
-        self.name = "operant, many steps a launch" if at_once else "operant, a launch a step"
+        self.name = "env steps, many a launch" if at_once else "env steps, a launch each"
 
     def prepare(self) -> None:
         from ...trainer.envs.vector_on_gpu import CudaVectorEnv, Steps
@@ -132,51 +126,10 @@ class CudaEnvs:
         return self._replays * ACTION_ROWS * self._num_envs
 
 
-class Rollouts:
-    """Collects rollouts with the configuration's policy."""
-
-    name = "operant"
-
-    def __init__(
-        self, config: TrainConfig, device: torch.device, on_cuda: bool | None = None
-    ) -> None:
-        """`on_cuda` measures the code of a GPU, also on the processor."""
-        self._config, self._device = config, device
-        self._on_cuda = device.type == "cuda" if on_cuda is None else on_cuda
-
-    def prepare(self) -> None:
-        self._collect = rollout_maker(self._config, self._device, self._on_cuda)
-        for _ in range(3):
-            self._collect()
-
-    def measure(self, seconds: float) -> Sample:
-        return timed(self._rollout, seconds)
-
-    def _rollout(self) -> int:
-        self._collect()
-        wait_for(self._device)
-        return self._config.rollout_size
-
-
-def rollout_maker(config: TrainConfig, device: torch.device, on_cuda: bool) -> Callable[[], None]:
-    """A function that collects one rollout."""
-    if not on_cuda:
-        experiment = processor_experiment(config)
-        return lambda: [experiment.collect()].clear()
-    experiment = device_experiment(config, device)
-    graphs: Any = experiment.executor
-
-    def collect() -> None:
-        with graphs.prepared():
-            graphs.run("collect", experiment.collect)
-
-    return collect
-
-
 class Training:
     """Trains: collecting, advantages, epochs of minibatches, optimizer."""
 
-    name = "operant"
+    name = "training"
 
     def __init__(self, config: TrainConfig, device: torch.device) -> None:
         # Schedules must not end while this is measured.

@@ -45,11 +45,22 @@ def run_ids(context: click.Context, typed: str) -> Iterable[Item]:
     """Runs whose ids begin so, newest first, and names that people gave them; else the only one
     that has it anywhere in either.
     """
+    return _matching(_names_of_runs(), typed)
+
+
+@_offering
+def runs_and_sweeps(context: click.Context, typed: str) -> Iterable[Item]:
+    """Runs as `run_ids` has them, then sweeps."""
+    from ...shared.runs.sweep_folder import list_sweeps
+
+    return _matching([*_names_of_runs(), *(sweep.name for sweep in list_sweeps())], typed)
+
+
+def _names_of_runs() -> list[str]:
     from ...shared.runs.find_runs import list_runs
 
     runs = list_runs()
-    names = [run.id for run in runs]
-    return _matching(names + list(filter(None, (run.notes().name for run in runs))), typed)
+    return [*(run.id for run in runs), *filter(None, (run.notes().name for run in runs))]
 
 
 @_offering
@@ -59,21 +70,6 @@ def tags(context: click.Context, typed: str) -> Iterable[Item]:
 
     known = {tag for run in list_runs() for tag in run.notes().tags}
     return _matching(sorted(known), typed)
-
-
-def states_of(*states: str) -> Offer:
-    """One of them, or several with commas."""
-
-    def find(context: click.Context, typed: str) -> Iterable[Item]:
-        before, comma, state = typed.rpartition(",")
-        given = before.split(",")
-        return [
-            CompletionItem(f"{before}{comma}{known}")
-            for known in states
-            if known.startswith(state) and known not in given
-        ]
-
-    return _offering(find)
 
 
 @_offering

@@ -11,19 +11,32 @@ import click
 
 from ...monitor.remote.host import RemoteName, checked_host, remote_name
 from ...shared.errors import TracebackOption, UsageError
-from .candidates import run_ids
+from .candidates import run_ids, runs_and_sweeps
 
 if TYPE_CHECKING:
     from ...shared.runs.run_folder import Run
     from ...shared.runs.run_notes import RunNotes
     from ...shared.runs.status import RunStatus
+    from ...shared.runs.sweep_folder import Sweep
+
+ZOO = "zoo:"  # before the name of an environment
 
 
 def run_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`[RUN | --latest]`: the decorated command gets `run` and `latest`."""
-    function = click.argument("run", required=False, metavar="[RUN]", shell_complete=run_ids)(
-        function
+    """`[RUN]`: the decorated command gets `run`."""
+    return click.argument("run", required=False, metavar="[RUN]", shell_complete=run_ids)(function)
+
+
+def run_or_sweep(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`[RUN|SWEEP]` or `--latest`: the decorated command gets `name` and `latest`."""
+    argument = click.argument(
+        "name", required=False, metavar="[RUN|SWEEP]", shell_complete=runs_and_sweeps
     )
+    return argument(latest_option(function))
+
+
+def latest_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--latest`: the decorated command gets `latest`."""
     return click.option("--latest", is_flag=True, help="Choose the run that was started last.")(
         function
     )
@@ -65,35 +78,28 @@ def checkpoint_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)  # fmt: skip
 
 
-def trained_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`--trained`: the decorated command gets `trained`."""
-    return click.option(
-        "--trained", is_flag=True,
-        help="RUN is an environment: take the trained policy that comes with operant.",
-    )(function)  # fmt: skip
-
-
-def chosen_run(
-    run: str | None, latest: bool, trained: bool = False, *, must_be_only: bool = False
-) -> Run:
-    """The run asked for, the latest without a word; with `trained`, the policy that comes with
-    operant for the environment `run`. The newest of several runs of a name, with a warning, unless
-    it `must_be_only`. Raises RunNotFoundError or UsageError.
+def chosen_run(run: str | None, latest: bool = False, *, must_be_only: bool = False) -> Run:
+    """The run asked for, the latest without a word; for `zoo:ENV` the policy that comes with
+    operant for an environment. The newest of several runs of a name, with a warning, unless it
+    `must_be_only`. Raises RunNotFoundError or UsageError.
     """
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
-    if trained:
-        if not run:
-            raise UsageError(
-                "--trained: name an environment, as `operant play cart_pole --trained`"
-            )
+    if run and run.startswith(ZOO):
         from ...trainer.experiment.sharing.zoo import shipped_policy
 
-        return shipped_policy(run)
+        return shipped_policy(run.removeprefix(ZOO))
     from ...shared.runs.find_runs import latest_run
     from .output import warn
 
     return run_here(run, warn=None if must_be_only else warn) if run else latest_run()
+
+
+def sweep_called(name: str | None) -> Sweep | None:
+    """The sweep of exactly this name, which is then meant rather than its runs."""
+    from ...shared.runs.sweep_folder import list_sweeps
+
+    return next((sweep for sweep in list_sweeps() if sweep.name == name), None)
 
 
 def run_here(wanted: str, asked: str = "", warn: Callable[[str], None] | None = None) -> Run:
@@ -115,7 +121,7 @@ def _check_is_here(wanted: str, asked: str = "") -> None:
         raise UsageError(f"{wanted} is on another machine; call it there: `{there}`")
 
 
-def looked_anywhere(run: str | None, latest: bool) -> tuple[RunStatus, RunNotes]:
+def looked_anywhere(run: str | None, latest: bool = False) -> tuple[RunStatus, RunNotes]:
     """The status of the run asked for, here or as HOST:RUN on another machine, and what people
     wrote about it.
     """
@@ -153,7 +159,7 @@ def listed_host(run: str | None) -> str | None:
     return name.host if name and name.run == "/" else None
 
 
-def chosen_host(run: str | None, latest: bool) -> RemoteName | None:
+def chosen_host(run: str | None, latest: bool = False) -> RemoteName | None:
     """HOST:RUN taken apart, or None for a run of this machine."""
     remote = remote_name(run) if run else None
     if remote and latest:

@@ -1,13 +1,12 @@
-"""A run as a line of JSON for every snapshot."""
+"""A run as a line for every snapshot."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...monitor.remote.host import RemoteName
 from ...monitor.session.hang_up import waited_for_hang_up
-from ...shared.runs.run_folder import Run
-from .output import print_json
+from .choosing_a_run import chosen_host, chosen_run
+from .output import headline, print_json, print_line, run_json
 
 if TYPE_CHECKING:
     from ...monitor.runs.reading.run_source import RunSource
@@ -16,29 +15,26 @@ LOOK_AGAIN_S = 0.05
 MAX_ROWS = 64  # of views whose curves nobody draws
 
 
-def follow_run(run: Run) -> None:
-    """Print the status at every publish that is seen, and at last once the run has ended.
+def follow_anywhere(name: str | None, latest: bool, as_json: bool) -> None:
+    """Print the status of a run, here or as HOST:RUN, at every publish that is seen, and at last
+    once the run has ended.
 
-    Publishes that follow each other faster than `LOOK_AGAIN_S` are not all seen.
+    Publishes that follow each other faster than `LOOK_AGAIN_S` are not all seen. The message of a
+    status says that the connection was lost; it is made again.
     """
-    from ...monitor.runs.reading.run_poller import RunPoller
+    remote = chosen_host(name, latest)
+    source: RunSource
+    if remote:
+        from ...monitor.remote.remote_run import RemoteRun
 
-    _follow(RunPoller(run, max_rows=MAX_ROWS))
+        source = elsewhere = RemoteRun(remote)
+        elsewhere.connect()
+        elsewhere.start()
+    else:
+        from ...monitor.runs.reading.run_poller import RunPoller
 
-
-def follow_remote(name: RemoteName) -> None:
-    """Print the statuses of a run on another machine, as `follow_run` does. The message of a status
-    says that the connection was lost; it is made again.
-    """
-    from ...monitor.remote.remote_run import RemoteRun
-
-    source = RemoteRun(name)
-    source.connect()
-    source.start()
-    _follow(source)
-
-
-def _follow(source: RunSource) -> None:
+        source = RunPoller(chosen_run(name, latest), max_rows=MAX_ROWS)
+    host = remote.host if remote else None
     seen: object = None
     try:
         while True:
@@ -47,7 +43,11 @@ def _follow(source: RunSource) -> None:
             moment = status.state, status.iteration, status.env_steps, status.message, view.publish
             if moment != seen:
                 seen = moment
-                print_json(status.as_json())
+                if as_json:
+                    run = None if remote else source.run
+                    print_json(run_json(status, view.notes, run, host=host))
+                else:
+                    print_line(f"{status.run}: {headline(status)}")
             if not status.is_alive or waited_for_hang_up([1], LOOK_AGAIN_S):
                 return
     finally:

@@ -110,7 +110,7 @@ def prepared_run(
 
 def _check_name(name: Any) -> None:
     """Raises UsageError if a new run cannot be called `name`. Several may have the same `name`,
-    which is only a part of their ids, but none that `operant rename` gave a run.
+    which is only a part of their ids, but none that `operant edit --rename` gave a run.
     """
     if not isinstance(name, str) or not name.strip():
         raise UsageError(f"name = {described(name)}: expected text, as 'wide-network'")

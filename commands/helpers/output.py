@@ -32,13 +32,14 @@ from ...shared.text.harmless import harmless
 
 if TYPE_CHECKING:
     from ...monitor.render.columns import Column
+    from ...monitor.runs.reading.run_view import RunView
 
 Row = TypeVar("Row")
 REPORTED_EVENTS, REPORT_WIDTH = 10, 160
 _AFTER_FINISHED = {
     "eval": "measures its policy",
     "play": "shows its policy",
-    "export --to csv": "writes its numbers",
+    "export -o run.csv": "writes its numbers",
 }
 
 
@@ -78,6 +79,25 @@ def warn(text: str) -> None:
         click.echo(harmless(f"operant: warning: {text}"), err=True)
 
 
+def run_json(
+    status: RunStatus,
+    notes: RunNotes,
+    run: Run | None = None,
+    *,
+    host: str | None = None,
+    device: str = "",
+) -> dict[str, Any]:
+    """A run as JSON, with the same keys in all commands. `run` is None where its folder is not on
+    this machine but on `host`.
+    """
+    from .status_lines import device_of  # imports rich: the recorder does not
+
+    fields = status.as_json()
+    device = device or (device_of(run.manifest()) if run else "")
+    place = {"folder": str(run.folder) if run else None, "host": host, "device": device or None}
+    return {"id": fields.pop("run"), **place, **notes.as_json(), **fields}
+
+
 def headline(status: RunStatus) -> str:
     """`running, iteration 120, 491.5k env steps (24.6%), 132k/s, 11s left`."""
     parts = [status.state + (f" ({status.message})" if status.message else "")]
@@ -102,7 +122,7 @@ def print_ending(run: Run, as_json: bool) -> None:
     view = look_once(run)
     status = view.status
     if as_json:
-        print_json({**status.as_json(), "run_dir": str(run.folder)})
+        print_json(run_json(status, view.notes, run))
         return
     print_line(f"{run.id}: {headline(status)}")
     if status.is_alive:
@@ -139,7 +159,7 @@ def print_status(
 
 def print_report(run: Run) -> None:
     """All that a screen would show of a run, as plain lines."""
-    from ...monitor.panels.event_lines import NO_RECORDER, brief_lines, with_alerts
+    from ...monitor.panels.event_lines import NO_RECORDER
     from ...monitor.panels.hints import hints_in_words
     from ...monitor.panels.phases import recent_phases
     from ...monitor.panels.publish_cost import publish_cost
@@ -154,8 +174,16 @@ def print_report(run: Run) -> None:
     for hint in hints_in_words(view):
         print_line(f"  hint: {hint}")
     print_line(f"  publishing: {publish_cost(view).in_words()}")
-    events = with_alerts(view.events, view.alerts)
     if view.status.is_alive and not view.is_recorded:
         print_line(f"  {NO_RECORDER}")
-    for line in brief_lines(events[-REPORTED_EVENTS:], REPORT_WIDTH):
-        print_line("  " + "".join(text for text, _ in line).rstrip())
+    print_events(view, REPORTED_EVENTS, indent="  ")
+
+
+def print_events(view: RunView, num_events: int | None, indent: str = "") -> None:
+    """Print the last events and alerts of a run, all of the view by default."""
+    from ...monitor.panels.event_lines import brief_lines, with_alerts
+
+    events = with_alerts(view.events, view.alerts)
+    chosen = events if num_events is None else events[len(events) - min(num_events, len(events)) :]
+    for line in brief_lines(chosen, REPORT_WIDTH):
+        print_line(indent + "".join(text for text, _ in line).rstrip())

@@ -1,4 +1,4 @@
-"""`operant sweep CONFIG`: begin a search, or go on with one."""
+"""`operant sweep`: begin a search, or go on with one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...shared.errors import OperantError, UsageError
+from ...shared.errors import ConfigError, OperantError, UsageError
+from ..command import Command, json_option
 from ..helpers import candidates
 from ..helpers.choosing_a_run import trust_code_option
 
@@ -25,20 +26,23 @@ if TYPE_CHECKING:
 
     from ...shared.runs.sweep_folder import Sweep
     from .definition import Definition
+    from .parameters import Value
 
 LOOK_AGAIN_S = 0.05
 DEFAULT_TRIALS, DEFAULT_PARALLEL, DEFAULT_SEEDS, DEFAULT_PRUNE_AFTER = 20, 1, 1, 5
 
 
-class BeginCommand(click.Command):
-    """Has no name of its own in what it prints of itself."""
+class CountOrNone(click.IntRange):
+    """A count, or `none`, which is 0."""
 
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        path = ctx.parent.command_path if ctx.parent else ctx.command_path
-        formatter.write_usage(path, " ".join(self.collect_usage_pieces(ctx)))
+    def __init__(self) -> None:
+        super().__init__(1, 100_000)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return 0 if value in ("none", 0) else super().convert(value, param, ctx)
 
 
-@click.command("begin", cls=BeginCommand)
+@click.command("sweep", cls=Command)
 @click.argument("config", required=False, metavar="[CONFIG]", shell_complete=candidates.configs)
 @click.option(
     "--param",
@@ -70,18 +74,13 @@ class BeginCommand(click.Command):
     help=f"Runs of each trial, whose mean is its score.  [default: {DEFAULT_SEEDS}]",
 )
 @click.option(
-    "--maximize",
+    "--objective",
+    "objectives",
     multiple=True,
     metavar="METRIC",
     shell_complete=candidates.metrics,
-    help="The metric to maximise. Default: evaluation/return.",
-)
-@click.option(
-    "--minimize",
-    multiple=True,
-    metavar="METRIC",
-    shell_complete=candidates.metrics,
-    help="A metric to minimise, too or instead; seconds: the training time.",
+    help="What is best, as loss/value or seconds, the training time; max:METRIC and min:METRIC say "
+    "which way; may be repeated.  [default: evaluation/return]",
 )
 @click.option(
     "--set",
@@ -96,13 +95,14 @@ class BeginCommand(click.Command):
     "tries",
     multiple=True,
     metavar="KEY=VALUE,...",
-    help="Values for a first trial; other keys are sampled.",
+    help="Values to try next; other keys are sampled. With --resume: also while the sweep runs.",
 )
-@click.option("--no-prune", is_flag=True, help="Let every trial train to its end.")
 @click.option(
     "--prune-after",
-    type=click.IntRange(1, 100_000),
-    help=f"Finished trials before pruning starts.  [default: {DEFAULT_PRUNE_AFTER}]",
+    type=CountOrNone(),
+    metavar="N|none",
+    help="Finished trials before pruning starts; none lets every trial train to its end.  "
+    f"[default: {DEFAULT_PRUNE_AFTER}]",
 )
 @click.option("--name", help="Name of the sweep. Default: the configuration's.")
 @click.option("--storage", metavar="FOLDER|URL", help="Share the sweep with other machines.")
@@ -110,34 +110,36 @@ class BeginCommand(click.Command):
     "--resume",
     metavar="NAME",
     shell_complete=candidates.sweeps,
-    help="Continue a sweep; --trials sets its total number of trials.",
+    help="Continue a sweep; --trials sets its total number of trials, --try adds values.",
 )
 @click.option("--detach", is_flag=True, help="Sweep in the background; return after the start.")
 @trust_code_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
+@json_option
 def command(
     config: str | None, resume: str | None, detach: bool, as_json: bool, **given: Any
 ) -> int:
-    """Search for the best values of keys of CONFIG, an environment, a preset or a TOML file.
+    """Search for the best values of settings.
 
-    Every trial is one run, or one run per seed, and the monitor shows them like other runs; `w` in
-    its list shows the sweep. `operant sweep status [NAME]` prints the trials, and `operant sweep
-    enqueue NAME KEY=VALUE ...` adds values to try next. Ctrl-C, or `operant sweep stop NAME`, saves
-    checkpoints, and --resume NAME continues, also after a kill or a crash.
-    """  # fmt: skip
+    CONFIG is an environment, a preset or a TOML file. Every trial is one run, or one run per seed,
+    and the monitor shows them like other runs; `w` in its list shows the sweep. `operant status
+    NAME` prints the trials, best first, and `operant runs --sweeps` all sweeps. Ctrl-C, or `operant
+    stop NAME`, saves checkpoints, and --resume NAME continues, also after a kill or a crash.
+    """
     from .definition import check_optuna
 
     check_optuna()
     name = ""
     try:
         if resume is not None:
+            if given["tries"] and _try_in_running(resume, config, given):
+                return 0
             sweep, lock, definition = _gone_on_with(resume, config, given)
         else:
             if config is None:
                 raise UsageError("name an environment, a preset or a TOML file, or --resume NAME")
             sweep, lock, definition = _begun(config, **given)
         name = sweep.name
-        tries = [] if resume else given["tries"]
+        tries = given["tries"]
         try:
             if not detach:
                 return _run(sweep, definition, tries, as_json)
@@ -171,8 +173,8 @@ def _begun(config: str, **given: Any) -> tuple[Sweep, Any, Definition]:
         overrides += (f"algorithm={given['algorithm']}",)
     parameters = parse_parameters(given["params"], overrides)
     definition = checked_definition(
-        config, overrides, parameters, given["maximize"], given["minimize"],
-        may_prune=not given["no_prune"],
+        config, overrides, parameters, given["objectives"],
+        may_prune=given["prune_after"] != 0,
         num_trials=given["trials"] or DEFAULT_TRIALS,
         parallel=given["parallel"] or DEFAULT_PARALLEL,
         num_seeds=given["seeds"] or DEFAULT_SEEDS,
@@ -216,18 +218,11 @@ def _gone_on_with(
     from .definition import read_definition, write_definition
 
     may_change = {"trials": "num_trials", "parallel": "parallel"}
-    changed = [key for key, value in given.items() if value and key not in may_change]
-    if config is not None or changed:
-        what = config or f"--{'set' if changed[0] == 'overrides' else changed[0].replace('_', '-')}"
-        what = {"--params": "--param", "--tries": "--try"}.get(what, what)
-        also = "; `operant sweep enqueue` has values tried" if what == "--try" else ""
-        raise UsageError(
-            f"--resume {name} and {what} exclude each other: a sweep keeps what it searches, and "
-            f"--trials and --parallel alone may change{also}"
-        )
+    _check_only(name, config, given, {*may_change, "tries"})
     sweep = find_sweep(name)
     if sweep.is_held():
-        raise UsageError(f"sweep {sweep.name} is running already; `operant sweep status` shows it")
+        shown = f"`operant status {sweep.name}` shows it"
+        raise UsageError(f"sweep {sweep.name} is running already; {shown}")
     definition = read_definition(sweep)
     changes = {field: given[key] for key, field in may_change.items() if given[key]}
     lock = RunLock(sweep.lock_path)
@@ -235,6 +230,40 @@ def _gone_on_with(
         definition = replace(definition, **changes)
         write_definition(sweep, definition)
     return sweep, lock, definition
+
+
+def _check_only(
+    name: str, config: str | None, given: dict[str, Any], may_change: Collection[str]
+) -> None:
+    """Raises UsageError for what `--resume name` does not take."""
+    options = {"overrides": "set", "params": "param", "objectives": "objective"}
+    changed = [key for key, value in given.items() if value and key not in may_change]
+    if config is not None or changed:
+        what = config or f"--{options.get(changed[0], changed[0]).replace('_', '-')}"
+        raise UsageError(
+            f"--resume {name} and {what} exclude each other: a sweep keeps what it searches, and "
+            "--trials and --parallel alone may change; --try adds values"
+        )
+
+
+def _try_in_running(name: str, config: str | None, given: dict[str, Any]) -> bool:
+    """Add the values of --try to a sweep that another process runs; False if none does."""
+    from ...shared.runs.sweep_folder import find_sweep
+    from ..helpers.output import print_line
+    from .definition import read_definition
+
+    sweep = find_sweep(name)
+    if not sweep.is_held():
+        return False
+    _check_only(name, config, given, {"tries"})
+
+    from .found_table import in_words
+
+    definition = read_definition(sweep)
+    _enqueue(sweep, definition, given["tries"])
+    for values in _suggestions(given["tries"], definition):
+        print_line(f"{sweep.name} tries {in_words(values)} next")
+    return True
 
 
 def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bool) -> int:
@@ -324,17 +353,27 @@ def _detached(sweep: Sweep, as_json: bool) -> int:
         print_json({"name": sweep.name, "state": "running", "log": str(sweep.log_path)})
         return 0
     print_line(f"sweep {sweep.name}: running in the background")
-    print_line(f"  operant sweep status {sweep.name}    shows its trials")
-    print_line(f"  operant sweep stop {sweep.name}      stops it")
+    print_line(f"  operant status {sweep.name}    shows its trials")
+    print_line(f"  operant stop {sweep.name}      stops it")
     return 0
 
 
 def _suggestions(tries: Sequence[str], definition: Definition) -> list[dict[str, Any]]:
     """The values of --try, checked against the parameters. Raises UsageErrors."""
-    from .enqueue import checked_suggestion
-    from .parameters import split_commas
+    return [_checked_suggestion(text, definition) for text in tries]
 
-    return [checked_suggestion(split_commas(text), definition) for text in tries]
+
+def _checked_suggestion(text: str, definition: Definition) -> dict[str, Value]:
+    """Raises UsageError if a value is not allowed in the sweep, or values do not fit together."""
+    from .definition import loader_of
+    from .parameters import split_commas, suggestion_of
+
+    values = suggestion_of(split_commas(text), definition.parameters)
+    try:
+        loader_of(definition.source, definition.overrides_of(values))(())
+    except ConfigError as error:
+        raise UsageError(f"--try {text}: {error}") from None
+    return values
 
 
 def _beginning(sweep: Sweep, definition: Definition) -> Iterator[str]:

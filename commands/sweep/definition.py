@@ -82,8 +82,7 @@ def checked_definition(
     source: str,
     overrides: tuple[str, ...],
     parameters: tuple[Parameter, ...],
-    maximize: Sequence[str],
-    minimize: Sequence[str],
+    objectives: Sequence[str],
     may_prune: bool,
     **numbers: Any,
 ) -> Definition:
@@ -94,27 +93,33 @@ def checked_definition(
     config = load(())
     check_machine(config)
     configs = [config, *check_parameters(load, parameters)]
-    objectives = objectives_of(maximize, minimize, config)
+    wanted = objectives_of(objectives, config)
     for one in configs:
-        check_objectives(objectives, one)
+        check_objectives(wanted, one)
     return Definition(
-        source, overrides, parameters, objectives, **numbers,
+        source, overrides, parameters, wanted, **numbers,
         first_seed=config.seed,
         mark_env_steps=max(1, config.total_env_steps // NUM_MARKS),
         may_prune=may_prune,
     )  # fmt: skip
 
 
-def objectives_of(
-    maximize: Iterable[str], minimize: Iterable[str], config: TrainConfig
-) -> tuple[SweepObjective, ...]:
-    """Without a word, the return of evaluations, or of episodes where there are none."""
-    objectives = [SweepObjective(metric, True) for metric in maximize]
-    objectives += [SweepObjective(metric, False) for metric in minimize]
-    metrics = [objective.metric for objective in objectives]
-    for metric in metrics:
-        if metrics.count(metric) > 1:
-            raise UsageError(f"{metric} is given twice with --maximize or --minimize")
+def objectives_of(wanted: Iterable[str], config: TrainConfig) -> tuple[SweepObjective, ...]:
+    """Without a word, the return of evaluations, or of episodes where there are none. A metric is
+    maximised unless it is said to be better where it is lower, or as `min:METRIC`.
+    """
+    from ...trainer.config.metrics import metrics_of
+
+    lower = {metric.name for metric in metrics_of(config) if metric.better == "down"} | {SECONDS}
+    objectives: list[SweepObjective] = []
+    for text in wanted:
+        way, colon, metric = text.partition(":")
+        if not colon or way not in ("max", "min"):
+            way, metric = "", text
+        if any(metric == objective.metric for objective in objectives):
+            raise UsageError(f"--objective {metric} is given twice")
+        is_maximized = way == "max" if way else metric not in lower
+        objectives.append(SweepObjective(metric, is_maximized))
     default = EVALUATION if config.evaluation.num_episodes else "episode/return"
     return tuple(objectives) or (SweepObjective(default, True),)
 

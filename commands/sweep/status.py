@@ -1,32 +1,27 @@
-"""`operant sweep status`: what a sweep has found."""
+"""What a sweep has found, for `operant status`, `stop` and `runs --sweeps`."""
 
 from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING
 
-import click
-
-from ..helpers.candidates import sweeps
+from ...monitor.render.columns import Column
+from ...monitor.render.formatting import format_duration
+from ...monitor.sweeps.lines import draw_importances, ranked, summary, trial_columns
+from ...shared.errors import RunFolderError
+from ...shared.processes.lock import lock_holder
+from ...shared.runs.sweep_folder import Sweep, list_sweeps
+from ..helpers.output import print_json, print_line, print_table
+from ..stop import stop_holder
 
 if TYPE_CHECKING:
-    from ...shared.runs.sweep_folder import Sweep
     from ...shared.runs.sweep_table import SweepTable
 
 FILE_WIDTH = 160  # of bars
 
 
-@click.command("status")
-@click.argument("name", required=False, metavar="[NAME]", shell_complete=sweeps)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(name: str | None, as_json: bool) -> None:
-    """Show the trials of a sweep, best first, and the importance of each key. Default: the latest
-    sweep.
-    """
-    from ...shared.runs.sweep_folder import find_sweep
-    from ..helpers.output import print_json
-
-    sweep = find_sweep(name)
+def show_sweep(sweep: Sweep, as_json: bool) -> None:
+    """Print the trials of a sweep, best first, and the importance of each key."""
     table = _latest(sweep)
     if as_json:
         print_json({"state": sweep.state(table), **table.as_json()})
@@ -34,12 +29,42 @@ def command(name: str | None, as_json: bool) -> None:
     print_sweep(sweep, table)
 
 
+def stop_sweep(sweep: Sweep, as_json: bool) -> None:
+    """Stop a sweep: its runs finish their iterations and save checkpoints."""
+    was_running = sweep.is_held()
+    if was_running:
+        stop_holder(lambda: lock_holder(sweep.lock_path), f"sweep {sweep.name}")
+    if as_json:
+        show_sweep(sweep, as_json)
+        return
+    print_line(f"{sweep.name}{'' if was_running else ' is not running'}: {in_words(sweep)}")
+
+
+def print_sweeps(as_json: bool) -> None:
+    """Print all sweeps, the one that ran last first."""
+    sweeps = list_sweeps()
+    if as_json:
+        print_json([
+            {"name": sweep.name, "is_running": sweep.is_held(), "summary": in_words(sweep)}
+            for sweep in sweeps
+        ])  # fmt: skip
+    elif not sweeps:
+        print_line("There are no sweeps yet; `operant sweep` starts one.")
+    else:
+        columns = [
+            Column[Sweep]("sweep", lambda sweep: sweep.name),
+            Column[Sweep]("how it goes", in_words, 20, 200),
+        ]
+        print_table(columns, sweeps)
+
+
 def _latest(sweep: Sweep) -> SweepTable:
     """The table, with what other machines have done since the sweep ended here."""
-    from .definition import read_definition, read_table
+    from .definition import check_optuna, read_definition, read_table
 
     with contextlib.suppress(OSError, ValueError):
         if read_table(sweep).get("storage") and not sweep.is_held():
+            check_optuna()
             from .found_table import TableWriter
             from .study import open_study
 
@@ -50,9 +75,6 @@ def _latest(sweep: Sweep) -> SweepTable:
 
 def in_words(sweep: Sweep) -> str:
     """The summary of a sweep, or the error of its table."""
-    from ...monitor.sweeps.lines import summary
-    from ...shared.errors import RunFolderError
-
     try:
         table = sweep.table()
     except RunFolderError as error:
@@ -62,10 +84,6 @@ def in_words(sweep: Sweep) -> str:
 
 def print_sweep(sweep: Sweep, table: SweepTable, took_s: float | None = None) -> None:
     """Print the trials in the columns of the monitor, and the importance of each key."""
-    from ...monitor.render.formatting import format_duration
-    from ...monitor.sweeps.lines import draw_importances, ranked, summary, trial_columns
-    from ..helpers.output import print_line, print_table
-
     state = sweep.state(table) if took_s is None else sweep.state_when_free(table)
     took = "" if took_s is None else f", {format_duration(took_s)}"
     print_line(f"{sweep.name}: {summary(table, state)}{took}")

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import click
 
 from ...shared.errors import UsageError
+from ..command import Command, json_option
 
 MODEL_URL = (
     "https://raw.githubusercontent.com/commaai/controls_challenge/master/models/tinyphysics.onnx"
@@ -23,35 +24,41 @@ TIMEOUT_S = 30
 BLOCK_BYTES = 1 << 20
 
 
-@click.command("download")
-@click.option("--to", type=click.Path(path_type=Path), metavar="DIR",
+@click.command("download", cls=Command)
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR",
               help="The target folder. Default: where eval and train look.")  # fmt: skip
 @click.option("--model-only", is_flag=True, help="Download the model without the routes (0.6 GB).")
-def command(to: Path | None, model_only: bool) -> None:
+@json_option
+def command(output: Path | None, model_only: bool, as_json: bool) -> None:
     """Download the challenge's model and its 20,000 routes. Existing files are kept."""
     from ...trainer.envs.tinyphysics.places import MODEL_NAME, ROUTES_NAME, home
-    from ..helpers.output import print_line
+    from ..helpers.output import print_json, print_line
 
-    folder = to or home()
+    folder = output or home()
     model, routes = folder / MODEL_NAME, folder / ROUTES_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not model.exists():
             fetch(MODEL_URL, model)
-        print_line(f"model: {model}")
+        found = {"model": str(model)}
         if not model_only:
             if not any(routes.glob("*.csv")):
                 archive = folder / "routes.zip"
                 fetch(ROUTES_URL, archive)
                 unpack(archive, routes)
                 archive.unlink()
-            print_line(f"routes: {routes}")
+            found["routes"] = str(routes)
     except (OSError, zipfile.BadZipFile) as error:
         reason = getattr(error, "reason", None) or error
         raise UsageError(
             f"cannot download: {reason}; without a network put {MODEL_NAME} into {folder} and the "
             f"route files into {routes} by hand"
         ) from None
+    if as_json:
+        print_json(found)
+        return
+    for name, path in found.items():
+        print_line(f"{name}: {path}")
 
 
 def fetch(url: str, path: Path) -> None:

@@ -13,6 +13,7 @@ import click
 
 from ...shared.errors import UsageError
 from ...shared.text.harmless import one_line
+from ..command import Command, json_option
 from ..helpers.candidates import controllers
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 NUM_EXAMPLES = 4
 
 
-@click.command("eval")
+@click.command("eval", cls=Command)
 @click.option("--controller", required=True, metavar="pid|zero|RUN|FILE.py",
               shell_complete=controllers, help="The controller that steers.")  # fmt: skip
 @click.option("--model", type=click.Path(path_type=Path), metavar="FILE", help="The ONNX model.")
@@ -35,9 +36,9 @@ NUM_EXAMPLES = 4
 )
 @click.option("--look-ahead", is_flag=True, help="Let the policy try 16 actions 5 steps ahead.")
 @click.option("--skip-broken", is_flag=True, help="Leave broken routes out instead of refusing.")
-@click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html",
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE.html",
               help="Also write a page with histograms and example traces.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     controller: str,
     model: Path | None,
@@ -47,7 +48,7 @@ def command(
     engine: str,
     look_ahead: bool,
     skip_broken: bool,
-    report: Path | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Drive the routes with a controller and print its mean costs.
@@ -64,8 +65,8 @@ def command(
     from ..helpers.output import print_json, print_line
 
     check_engine_name(engine)
-    if report and not report.absolute().parent.is_dir():
-        raise UsageError(f"--report {report}: there is no folder {report.absolute().parent}")
+    if output and not output.absolute().parent.is_dir():
+        raise UsageError(f"-o {output}: there is no folder {output.absolute().parent}")
     called = f"{controller} looking ahead" if look_ahead else controller
     drivers = {called: make_controller(controller, look_ahead)}
     if baseline and baseline != called:
@@ -81,11 +82,11 @@ def command(
             driven[name] = drive(runner, chosen, driver, NUM_EXAMPLES, tick)
     lines = [costs_line(name, result) for name, result in driven.items()]
     lines.append(f"engine {runner.name}: {statement}")
-    if report:
+    if output:
         from .report import write_report
 
-        write_report(report, chosen, driven, lines)
-        lines.append(f"report: {report}")
+        write_report(output, chosen, driven, lines)
+        lines.append(f"report: {output}")
     if as_json:
         print_json(as_object(driven, runner.name, statement))
         return

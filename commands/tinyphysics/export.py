@@ -7,13 +7,18 @@ from pathlib import Path
 import click
 
 from ...shared.errors import UsageError
+from ..command import Command, json_option
 from ..helpers.candidates import run_ids
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @click.argument("run", shell_complete=run_ids)
-@click.argument("file", type=click.Path(path_type=Path), metavar="CONTROLLER.py")
-def command(run: str, file: Path) -> None:
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="FILE.py",
+    help="The file to write.",
+)  # fmt: skip
+@json_option
+def command(run: str, output: Path, as_json: bool) -> None:
     """Write the policy of RUN as one file for the challenge's `controllers` folder.
 
     The file holds the weights and needs only NumPy. It steers exactly as in `operant tinyphysics
@@ -21,13 +26,16 @@ def command(run: str, file: Path) -> None:
     """
     from ...trainer.tinyphysics_training.controlling import load_policy
     from ...trainer.tinyphysics_training.exporting import controller_source
-    from ..helpers.output import print_line
+    from ..helpers.output import print_json, print_line
 
-    if file.suffix != ".py":
-        raise UsageError(f"{file}: a controller's file name must end in .py")
+    if output.suffix != ".py":
+        raise UsageError(f"-o {output}: a controller's file name must end in .py")
     source = controller_source(load_policy(run), run)
     try:
-        file.write_text(source)
+        output.write_text(source)
     except OSError as error:
-        raise UsageError(f"cannot write {file}: {error.strerror}") from None
-    print_line(f"{file}: copy it to controllers/ and name it --controller {file.stem} there")
+        raise UsageError(f"cannot write {output}: {error.strerror}") from None
+    if as_json:
+        print_json({"id": run, "output": str(output)})
+        return
+    print_line(f"{output}: copy it to controllers/ and name it --controller {output.stem} there")

@@ -58,7 +58,7 @@ def write_report(
     try:
         path.write_text(page)
     except OSError as error:
-        raise UsageError(f"--report {path}: {error.strerror}") from None
+        raise UsageError(f"-o {path}: {error.strerror}") from None
 
 
 def _body(routes: Routes, driven: dict[str, Driven], notes: Sequence[str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def frame(run: Run) -> pd.DataFrame:
-    """The columns of `operant export --to csv`: counts are integers, `time` has a time zone, and
+    """The columns of `operant export -o FILE.csv`: counts are integers, `time` has a time zone, and
     metrics are NaN in rows without them. Raises PageError.
     """
     import pandas as pd

@@ -44,7 +44,7 @@ def export(run: Run, to: str, output: Path) -> Exported:
             num_rows = _writers()[to](curves, output)
         except ImportError as error:
             raise UsageError(
-                f"--to {to} needs {EXTRAS.get(to, error.name)}: `{install_command(to)}`"
+                f"-o {output} needs {EXTRAS.get(to, error.name)}: `{install_command(to)}`"
             ) from None
         except OSError as error:
             raise OperantError(f"cannot write {output}: {error.strerror or error}") from None

@@ -59,11 +59,11 @@ def writer_for(path: Path) -> Callable[[Path, Film], None]:
     """
     ending = path.suffix.lower()
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--to {path}: there is no folder {path.absolute().parent}")
+        raise UsageError(f"-o {path}: there is no folder {path.absolute().parent}")
     if path.is_dir():
-        raise UsageError(f"--to {path}: that is a folder")
+        raise UsageError(f"-o {path}: that is a folder")
     if ending not in (".gif", ".mp4"):
-        raise UsageError(f"--to {path}: expected a name that ends in .gif or .mp4")
+        raise UsageError(f"-o {path}: expected a name that ends in .gif or .mp4")
     try:
         from .rastering import write_gif, write_mp4
     except ModuleNotFoundError as error:

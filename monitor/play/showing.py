@@ -25,10 +25,10 @@ def make_terminal(theme: str | None = None, is_ascii: bool = False) -> Terminal:
     where nothing could be seen on it.
     """
     if os.environ.get("TERM", "dumb") == "dumb":
-        raise UsageError("TERM=dumb: this terminal cannot place text; use --to FILE")
+        raise UsageError("TERM=dumb: this terminal cannot place text; use -o FILE")
     reason = too_small(*os.get_terminal_size(sys.stdout.fileno()))
     if reason:
-        raise UsageError(f"{reason}; use --to FILE")
+        raise UsageError(f"{reason}; use -o FILE")
     session = Session(settings_path(), theme=theme, is_ascii=is_ascii or needs_ascii())
     console = Console(file=sys.stdout)
     is_plain = console.no_color or session.palette_name == "plain"

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from ...shared.errors import UsageError
 from ...shared.processes.ssh import remote_operant, ssh_command
 
+# Names with these prefixes are not on a machine.
+PREFIXES = ("zoo", "hf")
+
 
 class RemoteName(NamedTuple):
     """`HOST:RUN` taken apart; without RUN, the latest run of that host."""
@@ -30,7 +33,7 @@ def remote_name(wanted: str) -> RemoteName | None:
     take for an option.
     """
     host, colon, run = wanted.rpartition(":")
-    if not colon:
+    if not colon or host in PREFIXES:
         return None
     return RemoteName(checked_host(host, f"'{wanted}'"), run)
 
@@ -41,8 +44,8 @@ def stream_command(name: RemoteName, *, may_ask: bool) -> list[str]:
     $OPERANT_REMOTE takes the place of `operant` on the other side, for where it is not on the PATH
     that ssh's shell has.
     """
-    run = f"-- {shlex.quote(name.run)}" if name.run else "--latest"
-    return _operant_there(name.host, f"stream {run}", may_ask)
+    run = f" -- {shlex.quote(name.run)}" if name.run else ""
+    return _operant_there(name.host, f"stream{run}", may_ask)
 
 
 def list_command(host: str, *, may_ask: bool) -> list[str]:

@@ -13,6 +13,7 @@ from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folde
 from .run_notes import MANIFEST_FILE
 
 Warn = Callable[[str], None]
+LATEST = "latest"  # names the newest run, and can name no other
 
 
 def list_runs() -> list[Run]:
@@ -75,11 +76,13 @@ def find_run(wanted: str, warn: Warn | None = None) -> Run:
 
 def run_called(wanted: str, warn: Warn | None = None) -> Run:
     """The run, of any version, that `wanted` names: by its id, its name, or a part of either that
-    no other run has. With `warn`, which gets a line about it, the newest of several runs of one
-    name.
+    no other run has; `latest` is the newest run. With `warn`, which gets a line about it, the
+    newest of several runs of one name.
 
     Raises RunNotFoundError, which names similar ones.
     """
+    if wanted == LATEST:
+        return latest_run()
     runs = list_runs()
     if not runs:
         raise RunNotFoundError(no_runs_text())
@@ -117,6 +120,8 @@ def check_is_free(name: str, but_for: str = "") -> None:
     """Raises UsageError if another run than the one with the id `but_for` has the id or name
     `name`.
     """
+    if name == LATEST:
+        raise UsageError(f"'{LATEST}' always names the newest run: choose another name")
     for run in list_runs():
         if run.id != but_for and name in (run.id, run.notes().name):
             raise UsageError(f"another run is called '{name}': {run.id}")

@@ -68,12 +68,9 @@ class RunStatus:
         """All fields by name."""
         return dict(vars(self))
 
-    def as_json(self, metrics: bool = True) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """For `json.dumps`: NaN and infinity become null."""
-        fields = {name: json_value(value) for name, value in self.as_fields().items()}
-        if not metrics:
-            del fields["metrics"]
-        return fields
+        return {name: json_value(value) for name, value in self.as_fields().items()}
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class SweepObjective:
     @property
     def option(self) -> str:
         """The option on the command line that asks for it."""
-        return f"--{'maximize' if self.is_maximized else 'minimize'} {self.metric}"
+        return f"--objective {'max' if self.is_maximized else 'min'}:{self.metric}"
 
 
 @dataclass(frozen=True)

@@ -82,13 +82,13 @@ def test_commands_take_it(monkeypatch):
         "eval", run.id, "--checkpoint", "11"
     )
     monkeypatch.chdir(run.folder)
-    films = (("play", "--to", "best.gif"), ("export", "--to", "onnx", "--output", "best.onnx"))
+    films = (("play", "-o", "best.gif"), ("export", "-o", "best.onnx"))
     for name, *options in films:
         done = command(name, run.id, *options, "--checkpoint", "best")
         assert done.returncode == 0, done.stderr
     assert f"the policy of iteration {best}" in done.stdout
-    assert "--checkpoint best is for --to onnx" in error_line(
-        "export", run.id, "--to", "csv", "--checkpoint", "best"
+    assert "--checkpoint best is for -o FILE.onnx" in error_line(
+        "export", run.id, "-o", "a.csv", "--checkpoint", "best"
     )
 
 

@@ -88,14 +88,14 @@ def test_a_run_of_a_module_is_trained_resumed_evaluated_and_not_by_others(tmp_pa
     assert done.returncode == 0, done.stderr
     assert "defaults of mine:Penalty" in done.stderr + done.stdout
     (run,) = operant.runs()
-    assert command("eval", "--latest", "--episodes", "2").returncode == 0
+    assert command("eval", "latest", "--episodes", "2").returncode == 0
     more = command("train", "--resume", run.id, "--set", "total_env_steps=1200")
     assert more.returncode == 0, more.stderr
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine.py").write_text("open('ran', 'w')")
     monkeypatch.chdir(elsewhere)
-    refused = command("eval", "--latest")
+    refused = command("eval", "latest")
     assert refused.returncode == 2
     assert "algorithm:mine:Penalty would run mine" in refused.stderr
     assert not (elsewhere / "ran").exists()

@@ -72,7 +72,7 @@ def test_other_games_are_played_with_the_same_preprocessing(trained):
 
 def test_an_onnx_file_says_what_was_done_to_observations(trained, tmp_path):
     path = tmp_path / "policy.onnx"
-    done = CliRunner().invoke(command, [trained.id, "--to", "onnx", "--output", str(path)])
+    done = CliRunner().invoke(command, [trained.id, "-o", str(path)])
     assert done.exit_code == 0, done.output
     found = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
     assert found["env"] == GAME

@@ -40,7 +40,7 @@ def new_run(name):
 
 @pytest.mark.parametrize(
     "line", ["status ", "monitor ", "stop ", "eval ", "export ", "play ", "train --resume ",
-             "snapshot --beside ", "snapshot --reference "],
+             "logs ", "edit ", "trace ", "push "],
 )  # fmt: skip
 def test_runs_are_offered_wherever_one_is_asked_for(complete, line):
     ids = {new_run("first"), new_run("second")}
@@ -65,19 +65,17 @@ def test_a_part_of_an_id_is_completed_where_only_one_run_has_it(complete):
     assert complete("status s") == complete("status nothing") == []
 
 
-def test_names_tags_and_states_are_offered(complete):
+def test_names_and_tags_are_offered(complete):
     run, lock = create_run("first", {})
     lock.release()
     change_notes(run.folder, lambda notes: RunNotes("wide-net", "", ("baseline", "v2")))
-    assert complete("note wi") == complete("archive wi") == complete("rm wide-") == ["wide-net"]
-    assert complete(f"tag {run.id} ") == ["baseline", "v2"]
-    assert complete("rm --state c") == ["crashed"]
-    assert complete("rm --state crashed,f") == ["crashed,failed", "crashed,finished"]
+    assert complete("edit wi") == complete("logs wi") == complete("rm wide-") == ["wide-net"]
+    assert complete(f"edit {run.id} --tag ") == ["baseline", "v2"]
 
 
 def test_environments_and_presets_are_offered_then_overlays_then_files(complete):
     offered = [*ALL_ENV_NAMES, *preset_names()]
-    assert complete("train ") == complete("bench train ") == offered
+    assert complete("train ") == complete("bench ") == offered
     assert complete("train pendulum --algorithm s") == ["sac"]
     assert "sac.gamma=" in complete("train pendulum --algorithm sac --set sac.ga")
     assert "pendulum_sac" in complete("train --config pend")
@@ -103,16 +101,16 @@ def test_themes_and_metrics_are_offered(complete):
     run, lock = create_run("test", {})
     session = RunSession(run, lock, publish_interval_s=1)
     session.metrics.publish({"loss/value": 1.0, "episode/return": 2.0}, 1, 10)
-    assert complete("sweep cart_pole --minimize lo") == ["loss/value"]
+    assert complete("sweep cart_pole --objective lo") == ["loss/value"]
     session.close("finished", 0)
 
 
 def test_a_sweep_is_asked_for_its_keys_metrics_and_name(complete, operant_home):
     (operant_home / "sweeps" / "wide").mkdir(parents=True)
-    assert complete("sweep status ") == complete("sweep enqueue w") == ["wide"]
+    assert complete("status ") == complete("stop w") == ["wide"]
     assert complete("sweep cart_pole_ppo --resume ") == ["wide"]
     assert complete("sweep cart_pole_ppo --param ppo.gam") == ["ppo.gamma="]
-    assert "pendulum_sac" in complete("sweep begin pend")
+    assert "pendulum_sac" in complete("sweep pend")
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,9 @@ def run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("to", ["csv", "parquet"])
 def test_a_table_holds_every_row(run, to, tmp_path):
-    done = operant("export", run.id, "--to", to)
-    assert done.stdout == f"{run.id}.{to}: {NUM_PUBLISHES} rows\n", done.stderr
-    path = tmp_path / f"{run.id}.{to}"
+    path = tmp_path / f"rows.{to}"
+    done = operant("export", run.id, "-o", str(path))
+    assert done.stdout == f"{path}: {NUM_PUBLISHES} rows\n", done.stderr
     table = pd.read_csv(path, parse_dates=["time"]) if to == "csv" else pd.read_parquet(path)
     assert table["publish"].tolist() == list(range(1, NUM_PUBLISHES + 1))
     assert str(table["time"].dt.tz) == "UTC"
@@ -55,12 +55,12 @@ def test_a_table_holds_every_row(run, to, tmp_path):
 
 def test_a_file_of_rows_that_is_damaged_leaves_the_pages_rows(run, tmp_path):
     run.rows_path.write_bytes(b"junk" * 1000)
-    done = operant("export", run.id, "--to", "csv")
+    done = operant("export", run.id, "-o", "rows.csv")
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
     assert "rows.sqlite" in line
     assert line.endswith("these are the rows that the page still has")
-    assert pd.read_csv(tmp_path / f"{run.id}.csv")["publish"].tolist()[-1] == NUM_PUBLISHES
+    assert pd.read_csv(tmp_path / "rows.csv")["publish"].tolist()[-1] == NUM_PUBLISHES
 
 
 def logged(*rows, names=(), recorded=True):
@@ -149,9 +149,9 @@ def test_lost_rows_are_told_of_by_status_and_export(tmp_path, monkeypatch):
     assert operant_json("status", run.id)["lost_rows"] == 5
     told = "5 rows were overwritten before a recorder could keep them"
     assert f"  {told}\n" in operant("status", run.id).stdout
-    done = operant("export", run.id, "--to", "csv")
+    done = operant("export", run.id, "-o", "rows.csv")
     assert done.stderr == f"operant: warning: {told}\n"
-    assert done.stdout == f"{run.id}.csv: 1 row\n"
+    assert done.stdout == "rows.csv: 1 row\n"
 
 
 def scalars_of(path, name):
@@ -166,32 +166,32 @@ def test_tensorboard_keeps_rows_of_lower_steps(tmp_path):
 
 
 def test_tensorboard_gets_the_whole_run_once(run, tmp_path):
-    operant("export", run.id, "--to", "tensorboard", "--output", "out")
-    events = EventAccumulator(str(tmp_path / "out"), size_guidance={"scalars": 0}).Reload()
+    operant("export", run.id, "-o", "tensorboard/")
+    events = EventAccumulator(str(tmp_path / "tensorboard"), size_guidance={"scalars": 0}).Reload()
     scalars = events.Scalars("a")
     assert scalars[-1].step == 10 * NUM_PUBLISHES
     assert [event.step for event in scalars] == sorted({event.step for event in scalars})
-    assert "out is not empty" in error_line(
-        "export", run.id, "--to", "tensorboard", "--output", "out"
-    )
+    assert "tensorboard is not empty" in error_line("export", run.id, "-o", "tensorboard")
 
 
 def test_a_file_that_is_there_is_written_over_only_if_that_is_said(run, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("mine")
-    arguments = ("export", run.id, "--to", "csv", "--output", str(path))
+    arguments = ("export", run.id, "-o", str(path))
     assert f"{path} exists already; pass --yes to overwrite it" in error_line(*arguments)
     assert path.read_text() == "mine"
-    assert operant(*arguments, "--yes").returncode == 0
+    assert operant(*arguments, "-y").returncode == 0
     assert path.read_text() != "mine"
 
 
 def test_wrong_input_is_one_line(run):
-    assert "'csv', 'parquet', 'tensorboard', 'onnx'" in error_line("export", run.id, "--to", "xlsx")
-    assert "--to" in error_line("export", run.id)
-    assert "no run is called" in error_line("export", "nonsense", "--to", "csv")
-    where = ("--output", "no/such/folder.csv")
-    assert "cannot write no/such" in error_line("export", run.id, "--to", "csv", *where, code=1)
+    endings = "expected a name that ends in .csv, .parquet, .onnx or tensorboard"
+    for name in ("a.xlsx", "csv", "out"):
+        assert f"-o {name}: {endings}" in error_line("export", run.id, "-o", name)
+    assert "--output" in error_line("export", run.id)
+    assert "no run is called" in error_line("export", "nonsense", "-o", "a.csv")
+    line = error_line("export", run.id, "-o", "no/such/folder.csv", code=1)
+    assert "cannot write no/such" in line
 
 
 def test_a_missing_package_is_named_with_the_extra_that_brings_it(run, tmp_path, monkeypatch):

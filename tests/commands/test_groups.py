@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from command_line import error_line, operant, operant_json
 
@@ -114,8 +116,9 @@ def test_wrong_input_is_one_line(arguments, words, runs):
 
 
 def test_a_filter_leaves_the_runs_that_the_monitors_list_would_show(runs):
-    found = operant_json("runs", "--filter", "gamma>0.95 return>-3")
-    assert [run["run"] for run in found] == [runs[-1].id]
-    (base,) = operant_json("runs", "--filter", "-wide", "--group-by", "name")
+    found = operant_json("runs", "gamma>0.95", "return>-3")
+    assert [run["id"] for run in found] == [runs[-1].id]
+    grouped = operant("runs", "--group-by", "name", "--json", "--", "-wide")
+    (base,) = json.loads(grouped.stdout)
     assert (base["group"], base["num_values"]) == ("base", 2)
-    assert operant("runs", "--filter", "nowhere").stdout == "no run fits the filter\n"
+    assert operant("runs", "nowhere").stdout == "no run fits the filter\n"

@@ -33,10 +33,9 @@ case "$*" in
   train\ ALE*) set -- "$@" $short=1024 --set evaluation.num_episodes=1 ;;
   train*--resume*) set -- "$@" $short=8192 ;;
   train*) set -- "$@" $short=2048 ;;
-  "sweep status"*) ;;
   sweep*) set -- "$@" --trials 2 $short=2048 ;;
-  "bench env"*|"bench train"*) set -- "$@" --repeats 1 --seconds 0.05 ;;
-  autotune*) set -- "$@" --seconds 0.05 ;;
+  bench*--tune*) set -- "$@" --seconds 0.05 ;;
+  bench*) set -- "$@" --repeats 1 --seconds 0.05 ;;
 esac
 exec {sys.executable} -m operant "$@"
 """
@@ -55,7 +54,7 @@ def commands(block: str) -> list[str]:
 
 def needs_a_terminal(line: str) -> bool:
     if line.startswith(("operant monitor", "operant play")):
-        return not re.search("--once|--json|--to", line)
+        return not re.search("--once|--json|-o ", line)
     return "--monitor" in line
 
 

@@ -111,10 +111,10 @@ def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_sessio
     make_session("near")
     far, second = run_on("a", "far"), run_on("b", "second")
     found = operant_json("runs", "--host", "a", "--host", "b")
-    told = {(one["machine"], one["run"].partition("-near")[0]): one for one in found}
+    told = {(one["host"], one["id"].partition("-near")[0]): one for one in found}
     assert ("a", f"a:{far.run.id}") in told
     assert told["b", f"b:{second.run.id}"]["env_steps"] == 100
-    assert [one["machine"] for one in found].count(None) == 1
+    assert [one["host"] for one in found].count(None) == 1
     head, *lines = operant("runs", "--host", "a").stdout.splitlines()
     assert (head.split()[:3], len(lines)) == (["state", "run", "machine"], 2)
     assert any(re.match(f"running +a:{far.run.id} +a ", line) for line in lines)
@@ -136,7 +136,7 @@ def test_a_machine_that_does_not_answer_is_one_line_and_the_others_are_listed(ru
     run_on("a", "far")
     (there / "b.down").touch()
     done = operant("runs", "--host", "a", "--host", "b", "--json")
-    assert [one["machine"] for one in json.loads(done.stdout)] == ["a"]
+    assert [one["host"] for one in json.loads(done.stdout)] == ["a"]
     assert done.stderr == "operant: warning: cannot reach b: refused\n"
     assert done.returncode == 1
 
@@ -357,7 +357,7 @@ def test_a_real_ssh_lists_runs_as_well(ssh, make_session):
     session = make_session("far")
     session.metrics.publish({"loss": 0.5}, 1, 100)
     found = operant_json("runs", "--host", "127.0.0.1")
-    assert {one["machine"]: one["run"] for one in found} == {
+    assert {one["host"]: one["id"] for one in found} == {
         None: session.run.id,
         "127.0.0.1": f"127.0.0.1:{session.run.id}",
     }

@@ -1,15 +1,14 @@
-"""`operant monitor --once`, `--json` and `--follow`, and `operant snapshot`, without a terminal."""
+"""`operant monitor --once` and `operant status --follow`, without a terminal."""
 
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from command_line import PATIENCE_S, error_line, operant, operant_json
+from command_line import PATIENCE_S, error_line, operant
 
 from operant.shared.runs.run_folder import create_run
 from operant.shared.runs.session import RunSession
@@ -36,14 +35,8 @@ def test_once_prints_one_plain_report(session):
         assert words in done.stdout
 
 
-def test_json_prints_one_object(session):
-    status = operant_json("monitor", session.run.id)
-    assert status["metrics"]["loss/policy"] is None
-    assert status["env_steps"] == 6000
-
-
 def test_follow_prints_a_line_for_every_snapshot_until_the_run_ends(session):
-    command = [sys.executable, "-m", "operant", "monitor", session.run.id, "--follow", "--json"]
+    command = [sys.executable, "-m", "operant", "status", session.run.id, "--follow", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     first = json.loads(process.stdout.readline())
     session.metrics.publish({"episode/return": 100.0}, 61, 6100)
@@ -56,36 +49,34 @@ def test_follow_prints_a_line_for_every_snapshot_until_the_run_ends(session):
     assert process.returncode == 0
 
 
-def test_snapshot_writes_what_the_screen_shows(session, tmp_path):
+def test_a_picture_has_what_the_screen_shows_and_the_runs_beside_it(session, tmp_path):
+    other, lock = create_run("other", {})
+    beside = RunSession(other, lock, publish_interval_s=100.0)
+    beside.metrics.publish({"episode/return": 1.0}, 1, 100)
     path = tmp_path / "picture.svg"
-    done = operant("snapshot", session.run.id, "--to", str(path), "--size", "90x30")
+    runs = (session.run.id, other.id)
+    done = operant("monitor", *runs, "--once", "-o", str(path), "--size", "90x30")
+    beside.close("finished", 0)
     assert done.returncode == 0, done.stderr
     text = "".join(ElementTree.parse(path).getroot().itertext()).replace("\xa0", " ")
-    for words in (session.run.id, "episode/return", "running", "careful"):
+    for words in (session.run.id, "other", "episode/return", "running", "careful"):
         assert words in text
-
-
-def test_keys_are_pressed_before_the_snapshot(session, tmp_path):
-    path = tmp_path / "picture.svg"
-    operant("snapshot", "--latest", "--to", str(path), "--press", "question_mark")
-    assert "keys" in re.sub(r"<[^>]*>", "", path.read_text())
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("monitor", "--follow"), "--follow needs --json"),
         (("monitor",), "needs a terminal"),
         (("monitor", "--latest"), "needs a terminal"),
         (("monitor", "nosuch"), "no run is called 'nosuch'"),
-        (("snapshot", "--to", "a.gif"), "ends in .svg"),
-        (("snapshot", "--to", "a.svg", "--size", "big"), "120x40"),
-        (("snapshot", "--to", "a.svg", "--size", "5x5"), "not between"),
-        (("snapshot", "--to", "a.svg", "--theme", "pink"), "there are dark"),
-        (
-            ("snapshot", "--to", "a.svg", "--press", "z,entr"),
-            "'entr' is not a key; did you mean 'enter'",
-        ),
+        (("monitor", "-o", "a.svg"), "both --once and -o"),
+        (("monitor", "--once", "--size", "90x30"), "both --once and -o"),
+        (("monitor", "--once", "-o", "a.gif"), "ends in .svg"),
+        (("monitor", "--once", "-o", "a.svg", "--size", "big"), "120x40"),
+        (("monitor", "--once", "-o", "a.svg", "--size", "5x5"), "not between"),
+        (("monitor", "--once", "-o", "a.svg", "--theme", "pink"), "there are dark"),
+        (("monitor", "far:x", "--once", "-o", "a.svg"), "is on another machine"),
+        (("monitor", "far:x", "test", "--once"), "it is watched alone"),
         (("monitor", "--once", "--theme", "pink"), "there are dark"),
     ],
 )
@@ -94,5 +85,5 @@ def test_what_is_wrong_is_one_line(session, arguments, says):
 
 
 def test_a_picture_that_cannot_be_written_is_one_line(session):
-    line = error_line("snapshot", "--to", "/nowhere/a.svg", code=1)
+    line = error_line("monitor", "--once", "-o", "/nowhere/a.svg", code=1)
     assert "cannot write /nowhere/a.svg" in line

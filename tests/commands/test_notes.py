@@ -1,4 +1,4 @@
-"""note, tag, rename, archive and rm."""
+"""edit and rm."""
 
 from __future__ import annotations
 
@@ -43,40 +43,38 @@ def done(*arguments: str) -> str:
 
 
 def test_notes_and_tags_are_written_shown_and_taken_away(runs):
-    assert "has no note" in done("note", "alpha")
-    done("note", "alpha", "a wider network")
-    assert done("note", "alpha") == "a wider network\n"
-    assert "baseline v2" in done("tag", "alpha", "baseline", "v2")
+    assert done("edit", "alpha", "--note", "a wider network") == f"{runs[0].id}: a wider network\n"
+    told = done("edit", "alpha", "--tag", "baseline", "--tag", "v2")
+    assert told == f"{runs[0].id}: #baseline #v2 a wider network\n"
     status = operant_json("status", "alpha")
     assert (status["note"], status["tags"]) == ("a wider network", ["baseline", "v2"])
     assert "#baseline #v2 a wider network" in done("status", "alpha")
     assert "#baseline" in done("monitor", "alpha", "--once")
-    by_id = {status["run"]: status for status in operant_json("runs")}
+    by_id = {status["id"]: status for status in operant_json("runs")}
     assert by_id[runs[0].id]["tags"] == ["baseline", "v2"]
     assert by_id[runs[1].id]["tags"] == []
     assert "#baseline" in done("runs")
-    done("tag", "alpha", "--remove", "v2")
-    assert done("tag", "alpha") == "baseline\n"
-    done("note", "alpha", "")
+    assert operant_json("edit", "alpha", "--untag", "v2")["tags"] == ["baseline"]
+    told = done("edit", "alpha", "--note", "none", "--untag", "baseline")
+    assert told == f"{runs[0].id}: no name, note or tag\n"
     assert operant_json("status", "alpha")["note"] == ""
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["note", "nonsense", "x"], "no run is called 'nonsense'"),
-        (["note", "gpu-box:alpha", "x"], "there: `ssh gpu-box operant note alpha`"),
-        (["tag", "alpha", "two words"], "is not a valid tag"),
-        (["tag", "alpha", "--remove"], "--remove which tags?"),
-        (["tag", "alpha", "--remove", "x"], "has no tag 'x'"),
-        (["rename", "alpha"], "a new name or --undo"),
-        (["rename", "alpha", "x", "--undo"], "a new name or --undo"),
-        (["rename", "alpha", "a:b"], "contain a colon"),
-        (["archive"], "Missing argument"),
-        (["rm"], "--older-than 30d, --state crashed"),
+        (["edit"], "Missing argument"),
+        (["edit", "alpha"], "nothing to change: give --note"),
+        (["edit", "nonsense", "--note", "x"], "no run is called 'nonsense'"),
+        (["edit", "gpu-box:alpha", "--note", "x"], "there: `ssh gpu-box operant edit alpha`"),
+        (["edit", "alpha", "--tag", "two words"], "is not a valid tag"),
+        (["edit", "alpha", "--untag", "x"], "has no tag 'x'"),
+        (["edit", "alpha", "--rename", "a:b"], "contain a colon"),
+        (["edit", "alpha", "--rename", "latest"], "'latest' always names the newest run"),
+        (["rm"], "--older-than 30d, --filter state:crashed"),
         (["rm", "--older-than", "soon"], "--older-than soon is not a duration; write 45m"),
-        (["rm", "--state", "crashd"], "did you mean 'crashed'"),
-        (["rm", "--state", "running"], "--state running is unknown"),
+        (["rm", "--filter", "state:crashd"], "--filter state:crashd: "),
+        (["rm", "alpha", "--json"], "pass --yes (no terminal to ask on)"),
         (["rm", "alpha"], "pass --yes (no terminal to ask on)"),
     ],
 )
@@ -92,34 +90,34 @@ def test_what_is_wrong_is_one_line_and_changes_nothing(runs, arguments, says):
 
 
 def test_a_name_is_shown_finds_the_run_and_is_nobody_elses(runs):
-    done("rename", "alpha", "wide  network")
+    done("edit", "alpha", "--rename", "wide  network")
     status = operant_json("status", "wide network")
-    assert (status["run"], status["name"]) == (runs[0].id, "wide network")
+    assert (status["id"], status["name"]) == (runs[0].id, "wide network")
     assert f"wide network ({runs[0].id})" in done("status", "wide")
     assert "  wide network  " in done("runs")
-    assert f"called 'wide network': {runs[0].id}" in error_line("rename", "beta", "wide network")
-    assert "another run is called" in error_line("rename", "beta", runs[2].id)
-    done("rename", "wide network", "wide network")
-    done("rename", "alpha", "--undo")
+    line = error_line("edit", "beta", "--rename", "wide network")
+    assert f"called 'wide network': {runs[0].id}" in line
+    assert "another run is called" in error_line("edit", "beta", "--rename", runs[2].id)
+    done("edit", "wide network", "--rename", "wide network")
+    done("edit", "alpha", "--rename", "none")
     assert operant_json("status", "alpha")["name"] == ""
     assert runs[0].folder.exists()
 
 
 def test_archived_runs_are_listed_where_they_are_asked_for(runs):
-    assert done("archive", "alpha", "beta").count("archived") == 2
-    assert [status["run"] for status in operant_json("runs")] == [runs[2].id]
-    archived = {status["run"] for status in operant_json("runs", "--archived")}
+    for name in ("alpha", "beta"):
+        assert done("edit", name, "--archive").endswith(": (archived)\n")
+    assert [status["id"] for status in operant_json("runs")] == [runs[2].id]
+    archived = {status["id"] for status in operant_json("runs", "archived:yes")}
     assert archived == {runs[0].id, runs[1].id}
-    assert "already" in done("archive", "alpha")
-    done("archive", "gamma")
-    assert "operant runs --archived" in done("runs")
-    done("archive", "--undo", *(run.id for run in runs))
-    assert len(operant_json("runs")) == 3
-    assert done("runs", "--archived") == "no run is archived\n"
+    done("edit", "gamma", "--archive")
+    assert "operant runs archived:yes" in done("runs")
+    done("edit", "alpha", "--unarchive")
+    assert [status["id"] for status in operant_json("runs")] == [runs[0].id]
 
 
 def test_rm_chooses_by_state_and_by_age(runs):
-    assert "removed 1 run" in done("rm", "--state", "failed,crashed", "--yes")
+    assert "removed 1 run" in done("rm", "--filter", "state:failed,crashed", "-y")
     assert runs[1] not in list_runs()
     assert done("rm", "--older-than", "1d", "--yes") == "no run matches; nothing was removed\n"
     assert "removed 2 runs" in done("rm", "--older-than", "0s", "--yes")
@@ -127,11 +125,22 @@ def test_rm_chooses_by_state_and_by_age(runs):
 
 
 def test_rm_leaves_archived_runs_alone_unless_they_are_asked_for(runs):
-    done("archive", "alpha")
+    done("edit", "alpha", "--archive")
     done("rm", "--older-than", "0s", "--yes")
     assert list_runs() == [runs[0]]
-    done("rm", "--archived", "--yes")
+    done("rm", "--filter", "archived:yes", "--yes")
     assert list_runs() == []
+
+
+def test_a_dry_run_shows_what_would_go_and_removes_nothing(runs):
+    shown = done("rm", "alpha", "gamma", "--dry-run")
+    assert runs[0].id in shown
+    assert shown.splitlines()[-1].startswith("would remove 2 runs, ")
+    answer = operant_json("rm", "alpha", "--dry-run")
+    assert (answer["ids"], answer["dry_run"]) == ([runs[0].id], True)
+    assert len(list_runs()) == 3
+    assert operant_json("rm", "alpha", "-y")["ids"] == [runs[0].id]
+    assert len(list_runs()) == 2
 
 
 def test_rm_refuses_the_running_and_then_removes_nothing_of_what_was_named(runs):
@@ -149,7 +158,7 @@ def test_rm_keeps_what_goes_on_from_checkpoints(runs):
     runs[0].checkpoint_folder.mkdir()
     (runs[0].checkpoint_folder / "iteration-3.pt").write_bytes(b"x")
     (runs[0].folder / "rows.sqlite").write_bytes(b"x" * 5000)
-    done("note", "alpha", "worth it")
+    done("edit", "alpha", "--note", "worth it")
     done("rm", "alpha", "--keep-checkpoints", "--yes")
     assert not (runs[0].folder / "rows.sqlite").exists()
     status = operant_json("status", "alpha")
@@ -160,7 +169,7 @@ def test_rm_keeps_what_goes_on_from_checkpoints(runs):
 
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_on_a_terminal_rm_shows_what_goes_and_asks(runs, answer):
-    done("tag", "alpha", "baseline")
+    done("edit", "alpha", "--tag", "baseline")
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "operant", "rm", "alpha"], stdin=theirs, stdout=theirs, stderr=theirs

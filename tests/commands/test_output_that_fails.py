@@ -70,7 +70,7 @@ def deleted_folder(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("deleted_folder")
 @pytest.mark.parametrize(
-    "command", ["train", "eval x", "play x", "export x --to csv", "sweep", "bench envs"]
+    "command", ["train", "eval x", "play x", "export x -o a.csv", "sweep", "bench"]
 )
 def test_a_deleted_working_directory_is_one_line(command):
     assert error_line(*command.split()) == DELETED

@@ -46,7 +46,7 @@ def test_an_episode_is_played_until_somebody_leaves():
 
 def test_keys_pressed_while_it_gets_ready_are_not_written_on_the_screen():
     trained_run("cart_pole_ppo_smoke")
-    with operant_in_a_terminal("play", "--latest") as (_, terminal):
+    with operant_in_a_terminal("play") as (_, terminal):
         shown = read_until(terminal, b"getting ready")
         os.write(terminal, b"xyzq")
         shown += read_until(terminal, b"episode 0")
@@ -56,7 +56,7 @@ def test_keys_pressed_while_it_gets_ready_are_not_written_on_the_screen():
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_whatever_ends_it_the_terminal_is_as_before(end):
     trained_run("cart_pole_ppo_smoke")
-    with operant_in_a_terminal("play", "--latest", "--theme", "plain") as (play, terminal):
+    with operant_in_a_terminal("play", "--theme", "plain") as (play, terminal):
         before = termios.tcgetattr(terminal)[3]
         shown = read_until(terminal, b"episode 0")
         os.kill(play, end)
@@ -69,7 +69,7 @@ def test_whatever_ends_it_the_terminal_is_as_before(end):
 def test_an_episode_is_written_to_a_file_without_a_terminal(tmp_path):
     run = trained_run("cart_pole_ppo_smoke")
     path = tmp_path / "episode.gif"
-    done = operant("play", run.id, "--to", str(path), "--steps", "30", "--seed", "3")
+    done = operant("play", run.id, "-o", str(path), "--steps", "30", "--seed", "3")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{path}: ")
     with Image.open(path) as film:
@@ -85,35 +85,35 @@ def test_an_episode_that_was_kept_is_played_without_its_run(tmp_path):
     kept, path = tmp_path / "kept.episode.gz", tmp_path / "episode.gif"
     with kept.open("wb") as file:
         write_moments(file, "line", 7, moments)
-    done = operant("play", str(kept), "--to", str(path))
+    done = operant("play", str(kept), "-o", str(path))
     assert done.returncode == 0, done.stderr
     with Image.open(path) as film:
         assert film.n_frames == 3
     for option in (["--seed", "3"], ["--risk", "0.5"]):
-        assert "was played before" in error_line("play", str(kept), "--to", str(path), *option)
+        assert "was played before" in error_line("play", str(kept), "-o", str(path), *option)
     kept.write_bytes(kept.read_bytes()[:50])
-    assert "damaged" in error_line("play", str(kept), "--to", str(path))
+    assert "damaged" in error_line("play", str(kept), "-o", str(path))
     with operant_in_a_terminal("play", str(tmp_path / "none.episode.gz")) as (_, terminal):
         read_until(terminal, b"cannot be read: No such file")
 
 
 def test_what_cannot_be_played_is_one_line(tmp_path):
     run = trained_run("cart_pole_ppo_smoke")
-    assert "play needs a terminal; --to" in error_line("play", run.id)
-    assert "no run is called 'none'" in error_line("play", "none", "--to", "a.gif")
+    assert "play needs a terminal; -o" in error_line("play", run.id)
+    assert "no run is called 'none'" in error_line("play", "none", "-o", "a.gif")
     assert "no run is called 'none'" in error_line("play", "none")
     assert "No such file" in error_line("play", "none.episode.gz")
-    assert "ends in .gif or .mp4" in error_line("play", run.id, "--to", "a.png")
+    assert "ends in .gif or .mp4" in error_line("play", run.id, "-o", "a.png")
     assert "--theme blue" in error_line("play", run.id, "--theme", "blue")
-    assert "--episodes" in error_line("play", run.id, "--to", "a.gif", "--episodes", "2")
-    assert "nan is not a number" in error_line("play", run.id, "--to", "a.gif", "--speed", "nan")
-    assert "nan is not a number" in error_line("play", run.id, "--to", "a.gif", "--fps", "nan")
-    assert "--steps 5 is for --to" in error_line("play", run.id, "--steps", "5")
+    assert "--episodes" in error_line("play", run.id, "-o", "a.gif", "--episodes", "2")
+    assert "nan is not a number" in error_line("play", run.id, "-o", "a.gif", "--speed", "nan")
+    assert "nan is not a number" in error_line("play", run.id, "-o", "a.gif", "--fps", "nan")
+    assert "--steps 5 is for -o" in error_line("play", run.id, "--steps", "5")
     fresh, lock = create_run("fresh", {})
     RunSession(fresh, lock, publish_interval_s=1, recorder=None).close("finished", 0)
     file = str(tmp_path / "a.gif")
-    assert "has no checkpoint" in error_line("play", fresh.id, "--to", file)
+    assert "has no checkpoint" in error_line("play", fresh.id, "-o", file)
     foreign = trained_run("cart_pole_ppo_smoke", "env=gymnasium:CartPole-v1")
     (checkpoint,) = foreign.checkpoint_folder.iterdir()
     checkpoint.write_bytes(checkpoint.read_bytes().replace(b"CartPole-v1", b"CartHole-v1"))
-    assert "CartHole" in error_line("play", foreign.id, "--to", file)
+    assert "CartHole" in error_line("play", foreign.id, "-o", file)

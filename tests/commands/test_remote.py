@@ -43,7 +43,7 @@ def test_status_and_monitor_tell_of_a_run_elsewhere(ssh):
     session = start_session()
     for command in ("status", "monitor"):
         status = operant_json(command, "127.0.0.1:far")
-        assert status["run"] == f"127.0.0.1:{session.run.id}"
+        assert status["id"] == f"127.0.0.1:{session.run.id}"
         assert (status["state"], status["env_steps"]) == ("running", 100)
         assert status["metrics"] == {"loss": 0.5}
     assert "loss" in operant("status", "127.0.0.1:").stdout  # the latest, as lines
@@ -72,7 +72,7 @@ def test_a_stream_follows_curves_events_and_the_end(ssh):
 
 def test_a_run_elsewhere_is_followed_line_by_line_to_its_end(ssh):
     session = start_session()
-    command = [sys.executable, "-m", "operant", "monitor", "127.0.0.1:far", "--json", "--follow"]
+    command = [sys.executable, "-m", "operant", "status", "127.0.0.1:far", "--json", "--follow"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
         lines = map(json.loads, following.stdout)
         assert next(lines)["env_steps"] == 100

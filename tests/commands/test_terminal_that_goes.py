@@ -105,7 +105,7 @@ def test_a_monitor_ends_with_its_terminal(terminal, loop):
 def test_following_a_run_that_publishes_nothing_ends_with_the_terminal(terminal, loop):
     process, run = loop
     process.send_signal(signal.SIGSTOP)
-    follower = terminal("monitor", run.id, "--follow", "--json")
+    follower = terminal("status", run.id, "--follow", "--json")
     follower.show(b"stalled")
     follower.hang_up()
     wait_for(follower.has_ended)

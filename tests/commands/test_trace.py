@@ -19,7 +19,7 @@ def test_a_run_that_is_training_is_traced_and_goes_on(start_training):
     assert json.loads(Path(path).read_text())["traceEvents"]
 
     answer = json.loads(operant("trace", run.id, "--json").stdout)
-    assert answer["run"] == run.id
+    assert answer["id"] == run.id
     (file,) = answer["files"]
     assert file["path"] != str(path)
     assert Path(file["path"]).stat().st_size == file["size_bytes"]

@@ -25,7 +25,7 @@ def test_without_a_terminal_it_prints_plain_lines_and_ends_by_itself(tmp_path, m
     assert lines[-4].startswith("  evaluation/return ")
     advised = [line.partition(run.id)[0].split() for line in lines[-3:]]
     assert advised == [
-        ["operant", "eval"], ["operant", "play"], ["operant", "export", "--to", "csv"]
+        ["operant", "eval"], ["operant", "play"], ["operant", "export", "-o", "run.csv"]
     ]  # fmt: skip
     monkeypatch.chdir(tmp_path)
     exported = operant(*advised[-1][1:], run.id)  # the line is complete as it stands
@@ -41,8 +41,8 @@ def test_json_is_the_final_status_and_the_run_folder_tells_how_the_run_came_to_b
     assert done.returncode == 0, done.stderr
     status = json.loads(done.stdout)
     (run,) = list_runs()
-    assert status["run"] == run.id
-    assert status["run_dir"] == str(run.folder)
+    assert status["id"] == run.id
+    assert status["folder"] == str(run.folder)
     assert (status["state"], status["env_steps"], status["iteration"]) == ("finished", 4096, 2)
     assert status["progress_fraction"] == 1.0
     assert status["eta_s"] is None
@@ -106,7 +106,7 @@ def test_a_stop_signal_leaves_a_checkpoint_that_resumes(start_training, number, 
 
     goal = stopped.env_steps + 4096
     status = operant_json("train", "--resume", run.id[-4:], "--set", f"total_env_steps={goal}")
-    assert (status["run"], status["state"], status["env_steps"]) == (run.id, "finished", goal)
+    assert (status["id"], status["state"], status["env_steps"]) == (run.id, "finished", goal)
     assert status["iteration"] == stopped.iteration + 2
     assert list_runs() == [run]
     sources = run.manifest()["sources"]
@@ -172,7 +172,7 @@ def test_a_run_whose_folder_was_deleted_leaves_nothing(start_training):
 def test_detach_returns_once_the_run_has_published(operant_home):
     status = operant_json("train", "cart_pole_ppo_smoke", "--detach", *ENDLESS)
     (run,) = list_runs()
-    assert (status["run"], status["state"]) == (run.id, "running")
+    assert (status["id"], status["state"]) == (run.id, "running")
     assert status["env_steps"] > 0
     assert run.console_path().exists()
 

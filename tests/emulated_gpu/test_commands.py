@@ -50,10 +50,10 @@ def test_a_run_is_watched_stopped_resumed_played_and_exported(tmp_path, operant_
 
     assert operant_json("eval", "one", "--episodes", "3")["episodes"] == 3
     picture = tmp_path / "one.gif"
-    assert operant("play", "one", "--to", str(picture), "--steps", "20").returncode == 0
+    assert operant("play", "one", "-o", str(picture), "--steps", "20").returncode == 0
     assert picture.stat().st_size > 0
     model = tmp_path / "one.onnx"
-    assert operant("export", "one", "--to", "onnx", "--output", str(model)).returncode == 0
+    assert operant("export", "one", "-o", str(model)).returncode == 0
     (checkpoints,) = operant_home.rglob("checkpoints")
     trained = trained_in(latest_checkpoint(checkpoints))
     obs = np.random.default_rng(1).normal(size=(200, 4)).astype(np.float32)

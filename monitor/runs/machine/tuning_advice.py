@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 WORKERS = "set workers.num_workers=auto"
-AUTOTUNE = "run operant autotune CONFIG"
+TUNE = "run operant bench CONFIG --tune"
 CHANGES = " (changes learning)"  # a hint for speed says so
 MORE_ENVS = f"raise num_envs{CHANGES}"
 _UNITS = ("every_iterations", "every_env_steps", "every_s")
@@ -52,7 +52,7 @@ def _collect(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     if not steps_itself and _table(config, "workers").get("num_workers") == 0:
         # Workers share environments out; one alone cannot be.
         return WORKERS if _number(config, "num_envs") > 1 else MORE_ENVS
-    return AUTOTUNE
+    return TUNE
 
 
 def _learn_on_idle_gpu(algorithm: str, section: Mapping[str, Any]) -> str:

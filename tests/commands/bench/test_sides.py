@@ -12,7 +12,7 @@ from operant.trainer.envs import hosts
 
 def test_every_agent_of_an_environment_acts_and_is_counted(monkeypatch):
     monkeypatch.setattr(hosts, "HOSTS", (Described(WALK), *hosts.HOSTS))
-    (side,) = sides.own_sides("env", load_config(None, ["num_envs=8"]), torch.device("cpu"))
+    side, _ = sides.own_sides(load_config(None, ["num_envs=8"]), torch.device("cpu"))
     side.prepare()
     sample = side.measure(0.01)
     # 64 steps of 8 environments with two agents each, again and again

@@ -30,19 +30,29 @@ def sweep():
     return new_sweep("search")
 
 
-def definition_of(*, maximize=(), minimize=(), source="cart_pole_ppo", **numbers):
+def definition_of(*, objectives=(), source="cart_pole_ppo", **numbers):
     numbers = {"num_trials": 9, "parallel": 1, "num_seeds": 1, "prune_after": 1} | numbers
     parameters = tuple(map(parse_parameter, RANGES))
-    return checked_definition(source, (), parameters, maximize, minimize, True, **numbers)
+    return checked_definition(source, (), parameters, objectives, True, **numbers)
 
 
 def test_a_definition_is_read_as_it_was_written(sweep):
-    definition = definition_of(maximize=["episode/return"], minimize=["seconds"], num_seeds=3)
+    definition = definition_of(objectives=["episode/return", "seconds"], num_seeds=3)
     write_definition(sweep, definition, {"created": "today", "git_commit": None})
     again = read_definition(sweep)
     assert repr(again) == repr(definition)  # choices have NaN for ends
     assert list(again.seeds) == [1, 2, 3]
     assert not again.is_pruned  # of two objectives nothing is
+
+
+def test_an_objective_says_which_way_is_better_where_its_metric_does_not():
+    def ways(*objectives):
+        return [o.is_maximized for o in definition_of(objectives=objectives).objectives]
+
+    assert ways() == [True]
+    assert ways("evaluation/return", "seconds", "loss/value") == [True, False, False]
+    assert ways("episode/length", "max:seconds") == [True, True]
+    assert ways("min:episode/length") == [False]
 
 
 @pytest.mark.parametrize("where", ["overrides", "choices", "file"])

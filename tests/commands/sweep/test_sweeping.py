@@ -59,13 +59,14 @@ def test_trials_are_runs_and_a_killed_one_fails_alone(started):
     budget = "total_env_steps=4096,1e12"
     process = started(
         *BASE, "--param", RATE, "--param", budget, "--trials", "2", "--seeds", "2", "--parallel",
-        "2", "--try", "total_env_steps=1e12", "--try", "total_env_steps=4096", "--maximize",
-        "evaluation/return", "--minimize", "seconds", "--name", "search", "--json",
+        "2", "--try", "total_env_steps=1e12", "--try", "total_env_steps=4096", "--objective",
+        "evaluation/return", "--objective", "seconds", "--name", "search", "--json",
     )  # fmt: skip
     sweep = Sweep(sweeps_folder() / "search")
     endless = wait_for(lambda: (t := trial_of(sweep, 0)) and len(t.runs) == 2 and t)
     pid = trainer_pid(endless)
-    told = operant("sweep", "enqueue", "search", "ppo.learning_rate=0.002", "total_env_steps=4096")
+    values = "ppo.learning_rate=0.002,total_env_steps=4096"
+    told = operant("sweep", "--resume", "search", "--try", values)
     assert told.stdout.startswith("search tries ppo.learning_rate=0.002"), told.stderr
     os.kill(pid, signal.SIGKILL)
     out, err = process.communicate()
@@ -95,8 +96,8 @@ def test_trials_are_runs_and_a_killed_one_fails_alone(started):
     assert {row.run.id for row in filtered(rows, parse_filter("trial:2"))} == {
         *answer["trials"][2]["runs"]
     }
-    assert operant_json("sweep", "status") == answer
-    lines = operant("sweep", "status", "search").stdout.splitlines()
+    assert operant_json("status", "search") == answer
+    lines = operant("status", "search").stdout.splitlines()
     assert lines[0].startswith("search: finished, 3 of 3 trials, 1 failed; ")
     assert "★" in lines[2]
 
@@ -202,23 +203,23 @@ def test_a_detached_sweep_is_listed_and_stopped_and_goes_on():
     settings = (*BASE[1:], "--set", "total_env_steps=1000000000", "--param", RATE, "--trials", "2")
     told = operant("sweep", *settings, "--name", "away", "--detach", "--try", f"{RATE[:17]}=3e-4")
     assert told.returncode == 0, told.stderr
-    assert "operant sweep stop away" in told.stdout
+    assert "operant stop away" in told.stdout
     sweep = find_sweep("away")
     try:
         trial = wait_for(lambda: (found := trial_of(sweep, 0)) and found.runs and found)
         assert trial.values == {"ppo.learning_rate": 3e-4}
         trainer_pid(trial)
-        assert "running, 0 of 2 trials" in operant("sweep", "list").stdout
-        (listed,) = json.loads(operant("sweep", "list", "--json").stdout)
+        assert "running, 0 of 2 trials" in operant("runs", "--sweeps").stdout
+        (listed,) = json.loads(operant("runs", "--sweeps", "--json").stdout)
         assert (listed["name"], listed["is_running"]) == ("away", True)
-        stopped = operant("sweep", "stop", "away")
+        stopped = operant("stop", "away")
         assert stopped.returncode == 0, stopped.stderr
         assert "away: interrupted" in stopped.stdout
         assert not sweep.is_held()
         assert read_status(found_run(trial)).state == "stopped"
         assert "stopped by SIGTERM" in sweep.log_path.read_text()
-        assert "is not running" in operant("sweep", "stop", "away").stdout
+        assert "is not running" in operant("stop", "away").stdout
         assert operant("sweep", "--resume", "away", "--detach").returncode == 0
         assert wait_for(sweep.is_held)
     finally:
-        operant("sweep", "stop", "away")
+        operant("stop", "away")

@@ -32,7 +32,7 @@ def test_costs_are_those_of_the_sequential_reference(challenge):
 def test_a_report_is_one_file_that_needs_nothing_else(challenge, tmp_path):
     report = tmp_path / "report.html"
     done = operant(*EVAL, "--controller", "pid", "--baseline", "zero", "--num", "3",
-                   "--report", str(report))  # fmt: skip
+                   "-o", str(report))  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "total_cost" in done.stdout
     assert "mean of 3 routes" in done.stdout
@@ -60,7 +60,7 @@ def test_wrong_words_are_one_line(challenge, tmp_path):
     assert "is not pid, zero or FILE.py" in error_line(*EVAL, "--controller", "nobody")
     assert "no such file" in error_line(*EVAL, "--controller", "none.py")
     assert "--num" in error_line(*EVAL, *pid, "--num", "0")
-    assert "there is no folder" in error_line(*EVAL, *pid, "--report", str(tmp_path / "a/b.html"))
+    assert "there is no folder" in error_line(*EVAL, *pid, "-o", str(tmp_path / "a/b.html"))
     assert "trained policy" in error_line(*EVAL, *pid, "--look-ahead")
     assert "no engine is called 'cpu'" in error_line("tinyphysics", "eval", *pid, "--engine", "cpu")
 
@@ -91,7 +91,7 @@ def test_broken_routes_are_refused_or_skipped_by_choice(challenge):
 def test_without_a_network_a_download_names_the_two_folders(tmp_path, monkeypatch):
     for name in ("http_proxy", "https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
-    line = error_line("tinyphysics", "download", "--to", str(tmp_path / "here"))
+    line = error_line("tinyphysics", "download", "-o", str(tmp_path / "here"))
     assert "cannot download" in line
     assert f"put tinyphysics.onnx into {tmp_path / 'here'}" in line
     assert str(tmp_path / "here" / "data") in line

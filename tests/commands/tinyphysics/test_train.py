@@ -26,16 +26,16 @@ def test_a_run_learns_is_watched_evaluated_and_exported(tmp_path, monkeypatch):
     assert metrics["cost/total"] == pytest.approx(
         50 * metrics["cost/lataccel"] + metrics["cost/jerk"]
     )
-    run = status["run"]
+    run = status["id"]
     evaluate = ("tinyphysics", "eval", "--engine", "onnxruntime", "--controller")
     costs = operant_json(*evaluate, run)["per_route"]
     assert costs[1]["total_cost"] == pytest.approx(metrics["cost/held_out"])
     exported = tmp_path / "mine.py"
-    assert operant("tinyphysics", "export", run, str(exported)).returncode == 0
+    assert operant("tinyphysics", "export", run, "-o", str(exported)).returncode == 0
     again = operant_json(*evaluate, str(exported))["per_route"]
     for here, there in zip(costs, again, strict=True):
         assert here["total_cost"] == pytest.approx(there["total_cost"], abs=1e-9)
-    assert "must end in .py" in error_line("tinyphysics", "export", run, "mine.txt")
+    assert "must end in .py" in error_line("tinyphysics", "export", run, "-o", "mine.txt")
     assert f"operant tinyphysics eval --controller {run}" in error_line("eval", run)
 
 

@@ -236,7 +236,7 @@ def test_files_of_a_run_are_not_imported_with_or_without_their_folder(tmp_path):
     write_events(inner, 2)
     more = operant("import", str(tmp_path)).stdout
     assert more.startswith(f"{folder} is imported already, as {run.id}, which lacks a part of it:")
-    operant("rm", "--yes", run.id)
+    operant("rm", "-y", run.id)
     operant("import", str(folder))
     run = the_run()
     for path in (file, inner):

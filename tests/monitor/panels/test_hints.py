@@ -31,7 +31,7 @@ from operant.shared.page.events import Event
 PHASES = ("collect", "learn", "evaluate", "checkpoint", "publish", "other")
 SCHEMA = tuple(Metric(f"time/{name}_s") for name in (*PHASES, "inference"))
 KNOBS = Knobs(
-    collect="run operant autotune CONFIG",
+    collect="run operant bench CONFIG --tune",
     learn_on_idle_gpu="lower ppo.num_minibatches (changes learning)",
     idle_gpu="raise num_envs (changes learning)",
     evaluate="raise evaluation.every_iterations",
@@ -61,7 +61,7 @@ def every(num_rows: int, interval: int, seconds: float) -> np.ndarray:
     ("shares", "knobs", "gpu_busy", "words"),
     [
         (Shares(0.82, 0.18), KNOBS, None,
-         "collecting takes 82% of training: run operant autotune CONFIG"),
+         "collecting takes 82% of training: run operant bench CONFIG --tune"),
         (Shares(0.1, 0.9, evaluate=0.6), KNOBS, None,
          "evaluating takes 60% of the time: raise evaluation.every_iterations"),
         (Shares(0.1, 0.9, 0.1, 0.7), KNOBS, None,

@@ -70,9 +70,9 @@ def test_a_loop_whose_disk_takes_nothing_is_watched_all_the_same(
     run.log({"loss": 2.0}, step=7)
     run.flush()
     status = operant_json("status")
-    assert (status["run"], status["state"]) == (run.id, "running")
+    assert (status["id"], status["state"]) == (run.id, "running")
     assert status["metrics"] == {"loss": 2.0}
-    assert [row["run"] for row in operant_json("runs")] == [run.id]
+    assert [row["id"] for row in operant_json("runs")] == [run.id]
     run.finish()
     assert read_status(list_runs()[0]).state == "finished"
     (warning,) = capfd.readouterr().err.splitlines()
@@ -109,7 +109,7 @@ def test_a_run_whose_folder_is_deleted_goes_on_and_is_seen(
     assert goes_on(run)
     status = operant_json("status", run.id)
     assert (status["state"], status["message"]) == ("running", "its folder was deleted")
-    assert [row["run"] for row in operant_json("runs")] == [run.id]
+    assert [row["id"] for row in operant_json("runs")] == [run.id]
     assert operant("monitor", run.id, "--once").returncode == 0
     assert goes_on(run)  # looking did it no harm
     printed = end()

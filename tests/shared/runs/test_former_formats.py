@@ -27,7 +27,7 @@ def test_its_version_is_named_wherever_it_is_met(manifest, version):
     run = former_run(**manifest)
     made_by = f"made by operant {version}, which reads it"
     (listed,) = operant_json("runs")
-    assert (listed["run"], listed["message"]) == (run.id, made_by)
+    assert (listed["id"], listed["message"]) == (run.id, made_by)
     assert error_line("status", run.id) == f"operant: {run.id} was {made_by}\n"
     assert operant("eval", run.id).returncode == 2
     with pytest.raises(RunFolderError, match=made_by):

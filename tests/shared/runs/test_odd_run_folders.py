@@ -102,7 +102,7 @@ def test_a_run_that_cannot_be_looked_at_is_unreadable_and_says_why(good, odd):
     odd.page_copy_path.write_bytes(b"x" * 5000)
     replaced(odd.lock_path, lambda path: path.symlink_to("/dev/zero"))
     done = operant("runs", "--json")
-    statuses = {status["run"]: status for status in json.loads(done.stdout)}
+    statuses = {status["id"]: status for status in json.loads(done.stdout)}
     assert statuses[good.id]["state"] == "finished"
     assert "lock: not a regular file" in statuses[odd.id]["message"]
 
@@ -127,7 +127,7 @@ def test_a_name_of_a_run_folder_is_shown_without_what_a_terminal_obeys(good, odd
     evil = odd.folder.with_name(f"20261121-000000-{ESCAPE}-k3f9")
     odd.folder.rename(evil)
     for arguments in (("runs",), ("status", "owned"), ("status", ESCAPE), ("status", "2026"),
-                      ("stop", "owned"), ("export", "owned", "--to", "csv"), ("eval", "owned"),
+                      ("stop", "owned"), ("export", "owned", "-o", "a.csv"), ("eval", "owned"),
                       ("monitor", "owned", "--once"), ("train", "--resume", "owned"),
                       ("record", "owned")):  # fmt: skip
         done = operant(*arguments)

@@ -78,7 +78,7 @@ In operant's folder; from a wheel, `pip install 'operant_rl-VERSION-py3-none-any
 ```sh
 pip install -e '.[hub]'
 operant pull {shlex.quote(source)}
-operant play --latest
+operant play latest
 ```
 
 ```python

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operant.monitor.runs.machine.tuning_advice import (
-    AUTOTUNE,
     CHANGES,
     MORE_ENVS,
+    TUNE,
     Knobs,
     knobs_of,
 )
@@ -43,18 +43,18 @@ def test_every_knob_is_a_key_of_the_run_or_a_command(preset):
     for words in filter(None, map(str, list(told.values())[1:])):
         words = words.removesuffix(CHANGES)
         key = re.sub(r"^(raise|lower|set) ", "", words).partition("=")[0]
-        assert words == AUTOTUNE or key in keys, words
+        assert words == TUNE or key in keys, words
         assert len(words) <= 36  # what a pane of a terminal of 80 columns holds
 
 
 @pytest.mark.parametrize(
     ("overrides", "collect"),
     [
-        ((), AUTOTUNE),
+        ((), TUNE),
         (("env=native:my:make", "num_envs=16"), "set workers.num_workers=auto"),
         (("env=native:my:make", "num_envs=1"), MORE_ENVS),
-        (("env=native:my:make", "num_envs=16", "workers.num_workers=auto"), AUTOTUNE),
-        (("env=native:my:make", "num_envs=16", "workers.num_workers=2"), AUTOTUNE),
+        (("env=native:my:make", "num_envs=16", "workers.num_workers=auto"), TUNE),
+        (("env=native:my:make", "num_envs=16", "workers.num_workers=2"), TUNE),
     ],
 )
 def test_what_makes_collecting_faster(overrides, collect):
@@ -74,7 +74,7 @@ def test_an_environment_that_steps_itself_has_no_use_for_workers():
     config = {"algorithm": "ppo", "ppo": {"num_epochs": 4}, "num_envs": 16,
               "workers": {"num_workers": 0}, "gymnasium": {"vectorization": "auto"}}  # fmt: skip
     for way in ("own", "gymnasium", "mjbatch"):
-        assert knobs_of({"config": config, "stepped_by": way}).collect == AUTOTUNE
+        assert knobs_of({"config": config, "stepped_by": way}).collect == TUNE
     assert knobs_of({"config": config, "stepped_by": "workers"}).collect.startswith("set workers")
 
 

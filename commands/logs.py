@@ -1,4 +1,4 @@
-"""`operant console`: the output of a run's process."""
+"""`operant logs`: the output of a run's process, and its events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from ..shared.errors import UsageError
 from ..shared.text.harmless import harmless
+from .command import Command
 from .helpers.choosing_a_run import chosen_run, run_argument
 
 if TYPE_CHECKING:
@@ -19,21 +20,39 @@ LOOK_AGAIN_S = 0.2
 _MOST_BYTES = 1 << 16  # read at once, because another program may write a line without end
 
 
-@click.command("console")
+@click.command("console", cls=Command)
 @run_argument
-@click.option("--follow", "-f", is_flag=True, help="Print what comes until the run has ended.")
-@click.option("--lines", "-n", type=click.IntRange(0), metavar="N", help="Print the last N lines.")
+@click.option("-f", "--follow", is_flag=True, help="Print what comes until the run has ended.")
+@click.option("-n", "--lines", type=click.IntRange(0), metavar="N", help="Print the last N lines.")
+@click.option("--events", is_flag=True, help="Print the run's events and alerts instead.")
 @click.option("--rank", default=0, type=click.IntRange(0), help="With several ranks: whose lines.")
-def command(run: str | None, latest: bool, follow: bool, lines: int | None, rank: int) -> None:
-    """Print what the process of RUN printed, a time (UTC) in front of each line.
+def command(run: str | None, follow: bool, lines: int | None, events: bool, rank: int) -> None:
+    """Print what the process of a run printed, or its events.
 
-    Default: the latest run. Secrets are masked. Of long output the last part is kept.
-    `operant console RUN > FILE` exports it.
+    Default: the latest run. A time (UTC) is in front of each line. Secrets are masked. Of long
+    output the last part is kept. `operant logs RUN > FILE` exports it. Events are checkpoints,
+    evaluations, warnings and errors.
     """
+    if events and (follow or rank):
+        raise UsageError("--events prints the events so far: it excludes --follow and --rank")
+    chosen = chosen_run(run)
+    if events:
+        _print_events(chosen, lines)
+    else:
+        _print_console(chosen, follow, lines, rank)
+
+
+def _print_events(chosen: Run, num_lines: int | None) -> None:
+    from ..monitor.runs.reading.run_poller import look_once
+    from .helpers.output import print_events
+
+    print_events(look_once(chosen), num_lines)
+
+
+def _print_console(chosen: Run, follow: bool, lines: int | None, rank: int) -> None:
     from ..monitor.session.hang_up import waited_for_hang_up
     from ..shared.runs.status import read_status
 
-    chosen = chosen_run(run, latest)
     printed = _Printed(chosen, rank, lines)
     is_alive = read_status(chosen).is_alive
     if not printed.path.exists() and not (follow and is_alive):

@@ -1,4 +1,4 @@
-"""`operant autotune`, at sizes that measure nothing."""
+"""`operant bench --tune`, at sizes that measure nothing."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import pytest
 from click.testing import CliRunner
 from command_line import error_line, operant_json
 
-from operant.commands import autotune
-from operant.commands.autotune import Candidate, candidates, fastest
-from operant.commands.bench import sides
+from operant.commands.bench import command, sides, tuning
+from operant.commands.bench.tuning import Candidate, candidates, fastest
 from operant.trainer.config.files import load_config
 from operant.trainer.experiment.build import make_experiment
 
@@ -85,8 +84,9 @@ def test_the_choice_of_threads_is_behind_before_anything_is_measured():
 def test_all_candidates_are_measured_and_one_that_trains_is_written(tmp_path):
     output = tmp_path / "tuned.toml"
     small = ["--set", "num_envs=8", "--set", "rollout_steps=8", "--set", "num_threads=1"]
-    answer = operant_json("autotune", "cart_pole_ppo", *small, "--set", "ppo.num_minibatches=2",
-                          "--seconds", "0", "-o", str(output))  # fmt: skip
+    small += ["--set", "ppo.num_minibatches=2"]
+    options = ["--tune", *small, "--seconds", "0", "-o", str(output)]
+    answer = operant_json("bench", "cart_pole_ppo", *options)
     # Keys that are set stay, so that nothing is left to try.
     assert [each["settings"] for each in answer["tried"]] == [[]]
     assert answer["tried"][0]["env_steps_per_s"] > 0
@@ -95,23 +95,23 @@ def test_all_candidates_are_measured_and_one_that_trains_is_written(tmp_path):
 
 
 def test_the_fastest_sizes_are_printed_and_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(autotune, "speed_of", lambda config, seconds: float(config.num_envs))
+    monkeypatch.setattr(tuning, "speed_of", lambda config, seconds: float(config.num_envs))
     output = tmp_path / "tuned.toml"
-    done = CliRunner().invoke(autotune.command, ["cart_pole_ppo", "--output", str(output)])
+    done = CliRunner().invoke(command, ["--tune", "cart_pole_ppo", "-o", str(output)])
     assert done.exit_code == 0, done.output
     preset, config = load_config("cart_pole_ppo"), load_config(str(output))
     assert config.num_envs == 4 * preset.num_envs
     assert config.rollout_size == preset.rollout_size
     assert "4.00 x" in done.output
     assert f"fastest: --set num_envs={config.num_envs} --set rollout_steps=" in done.output
-    assert output.read_text().startswith(f"# cart_pole_ppo, num_envs={config.num_envs} ")
+    assert output.read_text().startswith(f"# cart_pole, num_envs={config.num_envs} ")
 
 
 def test_a_file_that_is_there_or_cannot_be_written_is_refused_before_anything_is_measured(tmp_path):
     output = tmp_path / "tuned.toml"
     output.write_text("mine")
-    assert "exists already" in error_line("autotune", "cart_pole_ppo", "--output", str(output))
+    assert "exists already" in error_line("bench", "--tune", "cart_pole_ppo", "-o", str(output))
     assert output.read_text() == "mine"
     output = tmp_path / "nowhere" / "tuned.toml"
-    line = error_line("autotune", "cart_pole_ppo", "--output", str(output))
-    assert f"--output {output}: cannot write a file there" in line
+    line = error_line("bench", "--tune", "cart_pole_ppo", "-o", str(output))
+    assert f"-o {output}: cannot write a file there" in line

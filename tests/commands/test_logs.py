@@ -1,4 +1,4 @@
-"""`operant console`, and the consoles of runs in the foreground, detached and of one's own loop."""
+"""`operant logs`, and the consoles of runs in the foreground, detached and of one's own loop."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def fill(run, *lines: str, rank: int = 0) -> ConsoleFile:
 def test_a_loop_of_ones_own_has_a_console_where_it_asks_for_one():
     done = python("-c", LOOP)
     assert (done.stdout, done.stderr) == ("step 0\nstep 1\nstep 2\n", "careful\n")
-    printed = operant("console")
+    printed = operant("logs")
     assert sorted(texts(printed.stdout)) == ["careful", "step 0", "step 1", "step 2"]
-    assert operant("console", "--lines", "2").stdout == "".join(
+    assert operant("logs", "--lines", "2").stdout == "".join(
         printed.stdout.splitlines(keepends=True)[-2:]
     )
     python("-c", LOOP.replace('"mine"', '"mine", console=False'))
-    assert "has no console: what it printed was not kept" in error_line("console")
+    assert "has no console: what it printed was not kept" in error_line("logs")
 
 
 @pytest.mark.usefixtures("catches", "kill_runs")
@@ -69,7 +69,7 @@ def test_a_run_of_train_has_a_console(options):
     done = operant("train", "cart_pole_ppo_smoke", *SHORT, *options)
     assert done.returncode == 0, done.stderr
     wait_for(lambda: read_status(latest_run()).state == "finished")
-    printed = operant("console").stdout
+    printed = operant("logs").stdout
     assert "env steps" in printed
     assert "  100%  4096 env steps" in printed
     assert all(map(time_of, printed.splitlines()))
@@ -87,14 +87,14 @@ def test_the_traceback_of_a_run_that_fails_is_in_its_console(tmp_path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     done = operant("train", "gymnasium:broken:Env", *SHORT)
     assert done.returncode == 1
-    printed = texts(operant("console").stdout)
+    printed = texts(operant("logs").stdout)
     assert "resets" in printed
     assert any("KeyError: 'why'" in text for text in printed)
 
 
 def test_following_prints_each_line_once_until_the_run_has_ended(session):
     file = fill(session.run, "one", "two", "")
-    command = [sys.executable, "-m", "operant", "console", "--follow"]
+    command = [sys.executable, "-m", "operant", "logs", "--follow"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as following:
         assert following.stdout
         assert [without_time(following.stdout.readline()) for _ in "12"] == ["one\n", "two\n"]
@@ -109,17 +109,25 @@ def test_following_prints_each_line_once_until_the_run_has_ended(session):
 def test_ranks_have_theirs(session):
     fill(session.run, "of rank 0")
     fill(session.run, "of rank 1", rank=1)
-    assert texts(operant("console", "--rank", "1").stdout) == ["of rank 1"]
-    assert texts(operant("console").stdout) == ["of rank 0"]
-    assert "no console of rank 3" in error_line("console", "--rank", "3")
+    assert texts(operant("logs", "--rank", "1").stdout) == ["of rank 1"]
+    assert texts(operant("logs").stdout) == ["of rank 0"]
+    assert "no console of rank 3" in error_line("logs", "--rank", "3")
 
 
 def test_what_another_program_wrote_there_is_harmless(session):
     session.run.console_path().write_bytes(b"\x1b[31mred\x07\xff\n" + b"y" * 200_000)
-    done = operant("console")
+    done = operant("logs")
     assert done.returncode == 0
     assert all(line.isprintable() for line in done.stdout.splitlines())
     assert done.stdout.count("y") == 200_000
+
+
+def test_events_are_printed_with_their_times(session):
+    for text in ("one", "two", "three"):
+        session.metrics.event("warning", text)
+    lines = operant("logs", "--events").stdout.splitlines()
+    assert [line.split("▲ ")[1] for line in lines] == ["one", "two", "three"]
+    assert operant("logs", "--events", "-n", "1").stdout.splitlines() == lines[2:]
 
 
 @pytest.mark.parametrize(
@@ -127,9 +135,9 @@ def test_what_another_program_wrote_there_is_harmless(session):
     [
         (("--lines", "-1"), "-1 is not in the range x>=0"),
         (("--rank", "x"), "'x' is not a valid integer"),
-        (("a", "--latest"), "give either a run ('a') or --latest"),
+        (("--events", "--follow"), "--events prints the events so far"),
         (("host:run",), "is on another machine"),
     ],
 )
 def test_wrong_input_is_one_line(arguments, error):
-    assert error in error_line("console", *arguments)
+    assert error in error_line("logs", *arguments)

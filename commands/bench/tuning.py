@@ -1,4 +1,4 @@
-"""`operant autotune`: the fastest sizes for this machine, by measurement."""
+"""`operant bench --tune`: the fastest sizes for this machine, by measurement."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..shared.errors import OperantError, UsageError
-from .helpers.candidates import configs, settings
-from .helpers.numbers import NumberRange
+from ...shared.errors import OperantError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from ..trainer.config import TrainConfig
+    from ...trainer.config import TrainConfig
 
 FACTORS = (1, 0.25, 0.5, 2, 4)  # times the configured environments
 FINALISTS = 3  # candidates that are measured more than once
@@ -45,40 +43,18 @@ class Candidate:
         return " ".join(self.settings) or "as configured"
 
 
-@click.command("autotune")
-@click.argument("config", shell_complete=configs)
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=settings,
-    help="Change one key and keep it fixed; may be repeated.",
-)
-@click.option(
-    "--seconds",
-    type=NumberRange(0, 3600),
-    default=3.0,
-    show_default=True,
-    help="How long each measurement takes after its warm-up.",
-)
-@click.option("--output", "-o", type=Path, metavar="FILE", help="Write a TOML file with them.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(
-    config: str, overrides: tuple[str, ...], seconds: float, output: Path | None, as_json: bool
+def tune_settings(
+    config: str | None,
+    overrides: tuple[str, ...],
+    seconds: float,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
-    """Find the numbers of environments and workers with which CONFIG trains fastest here.
-
-    Each candidate trains for a few seconds. The three fastest are measured again, in turn with what
-    is configured. A candidate is chosen only if all of its measurements are faster than all of
-    those, and its median by at least 5 %.
-
-    Iterations keep their number of env steps, so that every iteration learns as much.
-    """
-    from ..trainer.experiment.plan import load_runnable
-    from ..trainer.machine.main_memory import keep_freed_memory
-    from .bench.measuring import machine
-    from .helpers.output import check_can_be_written, print_json, print_line
+    """Measure candidates, print them, and write the fastest to `output`."""
+    from ...trainer.experiment.plan import load_runnable
+    from ...trainer.machine.main_memory import keep_freed_memory
+    from ..helpers.output import check_can_be_written, print_json, print_line
+    from .measuring import machine
 
     def load(settings: Sequence[str]) -> TrainConfig:
         return load_runnable(config, (*overrides, *settings))
@@ -91,15 +67,15 @@ def command(
             candidate.failure = str(error).partition("\n")[0]
 
     if output and output.exists():
-        raise UsageError(f"--output {output} exists already; name another file")
+        raise UsageError(f"-o {output} exists already; name another file")
     if output:
-        check_can_be_written("--output", output)
+        check_can_be_written("-o", output)
     keep_freed_memory()  # as training does
     fixed = {override.partition("=")[0].strip() for override in overrides}
     tried = [Candidate(settings) for settings in candidates(load(()), fixed)]
     chosen = fastest(tried, measure)
     if output:
-        head = f"{config}, {chosen.in_words()}: {chosen.env_steps_per_s:.0f} env steps/s here"
+        head = f"{load(()).env}, {chosen.in_words()}: {chosen.env_steps_per_s:.0f} env steps/s here"
         write_config(output, load(chosen.settings), head)
     if as_json:
         found = [{**vars(x), "env_steps_per_s": x.env_steps_per_s} for x in tried]
@@ -114,8 +90,8 @@ def candidates(config: TrainConfig, fixed: Collection[str]) -> Iterator[tuple[st
     """No settings, then numbers of environments, with the same env steps per iteration, and workers
     and groups that fit them. `fixed` keys stay as configured.
     """
-    from ..trainer.envs.workers.dividing import AUTO, num_cores
-    from ..trainer.envs.workers.dividing import candidates as divisions
+    from ...trainer.envs.workers.dividing import AUTO, num_cores
+    from ...trainer.envs.workers.dividing import candidates as divisions
 
     yield ()
     has_workers = getattr(config, "workers", None) is not None
@@ -168,9 +144,9 @@ def fastest(tried: Sequence[Candidate], measure: Callable[[Candidate], None]) ->
 
 def speed_of(config: TrainConfig, seconds: float) -> float:
     """Env steps per second over whole iterations, after WARM_UP."""
-    from ..trainer.experiment.build import make_experiment
-    from ..trainer.machine.stopwatch import Stopwatch
-    from .bench.sides import warm_up
+    from ...trainer.experiment.build import make_experiment
+    from ...trainer.machine.stopwatch import Stopwatch
+    from .sides import warm_up
 
     endless = config.model_copy(update={"total_env_steps": 10**15})
     with closing(make_experiment(endless)) as experiment:
@@ -184,9 +160,9 @@ def speed_of(config: TrainConfig, seconds: float) -> float:
 
 def print_candidates(tried: Sequence[Candidate]) -> None:
     """A line for each candidate, as configured first."""
-    from ..monitor.render.columns import Column
-    from ..monitor.render.formatting import format_rate
-    from .helpers.output import print_table
+    from ...monitor.render.columns import Column
+    from ...monitor.render.formatting import format_rate
+    from ..helpers.output import print_table
 
     base = tried[0].env_steps_per_s
 
@@ -210,7 +186,7 @@ def write_config(path: Path, config: TrainConfig, head: str) -> None:
     """Write a configuration as a TOML file below a comment. Raises UsageError."""
     import tomli_w
 
-    from ..shared.text.harmless import harmless, harmless_toml
+    from ...shared.text.harmless import harmless, harmless_toml
 
     values: dict[str, Any] = config.model_dump(mode="json", exclude_none=True)
     if (workers := values.get("workers")) and workers["num_workers"] != "auto":
@@ -220,4 +196,4 @@ def write_config(path: Path, config: TrainConfig, head: str) -> None:
         with path.open("x") as file:
             file.write(f"# {harmless(head)}\n\n{harmless_toml(tomli_w.dumps(values))}")
     except OSError as error:
-        raise UsageError(f"--output {path}: {error.strerror}") from None
+        raise UsageError(f"-o {path}: {error.strerror}") from None
