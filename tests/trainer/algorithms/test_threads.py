@@ -69,7 +69,7 @@ def test_networks_for_images_are_the_same_with_any_number_of_threads(algorithm, 
 def test_their_number_is_chosen_by_iterations_that_learn():
     experiment = make_experiment(config_of("dqn", 0, rollout_steps=2))
     settled = []
-    for _ in range(60):
+    for _ in range(80):
         iterate(experiment)
         settled.append(experiment.executor.thread_choice.is_settled)
     experiment.close()
