@@ -76,7 +76,7 @@ def test_a_candidate_that_cannot_be_measured_is_passed_over():
 def test_the_choice_of_threads_is_behind_before_anything_is_measured():
     experiment = make_experiment(load_config("cart_pole_memory_ppo", [*SIZES, "num_threads=0"]))
     sides.warm_up(experiment, 2)
-    assert experiment.executor.thread_choice.is_settled
+    assert sides.is_settled(experiment)
     assert experiment.iteration > 2
     experiment.close()
 
