@@ -106,9 +106,14 @@ def _rows(hosts: list[str]) -> tuple[list[RunRow], list[str]]:
     """The runs of this machine and of `hosts`, newest first, and an error's line for each machine
     that does not answer.
     """
-    from ..monitor.remote.remote_list import list_machines
+    if hosts:
+        from ..monitor.remote.remote_list import list_machines
 
-    listed, troubles = list_machines(hosts)
+        listed, troubles = list_machines(hosts)
+    else:  # without what only other machines need, which takes as long to import as all the rest
+        from ..monitor.runs.list.runs_poller import RunsPoller, all_rows
+
+        listed, troubles = all_rows(RunsPoller().poll), []
     return [row for row in listed if row.status], troubles
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ...shared.errors import OperantError
 from ...shared.runs.run_elsewhere import RunElsewhere
-from ..runs.list.runs_poller import Machine, RunRow, RunsPoller, RunsView
+from ..runs.list.runs_poller import Machine, RunRow, RunsPoller, RunsView, all_rows
 from .host import RemoteName, list_command
 from .remote_run import RemoteRun
 from .remote_stream import RemoteStream
@@ -99,13 +99,6 @@ def list_machines(hosts: Sequence[str]) -> tuple[list[RunRow], list[str]]:
         found = list(pool.map(listed, hosts))
     rows += [row for rows, _ in found for row in rows]
     return newest_first(rows), [trouble for _, trouble in found if trouble]
-
-
-def all_rows(poll: Callable[[], RunsView]) -> list[RunRow]:
-    """The rows of a list once every run was looked at."""
-    while not (view := poll()).is_complete:
-        pass
-    return list(view.rows)
 
 
 def newest_first(rows: Sequence[RunRow]) -> list[RunRow]:

@@ -251,13 +251,22 @@ def test_what_does_not_train_never_imports_torch(finished_run, arguments):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"]])
-def test_help_imports_neither_numpy_nor_textual_nor_what_finds_runs(arguments):
+BEFORE_ANY_RUN = "numpy", "textual", "pydantic", "operant.shared.runs.run_folder"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--help"], BEFORE_ANY_RUN),
+        (["train", "--help"], BEFORE_ANY_RUN),
+        (["runs"], ("textual", "pydantic", "operant.monitor.remote.remote_list")),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(finished_run, arguments, unwanted):
     code = (
         f"import sys\nfrom operant.cli import main\nsys.argv = ['operant', *{arguments!r}]\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "unwanted = {'numpy', 'textual', 'pydantic', 'operant.shared.runs.run_folder'}\n"
-        "found = unwanted & set(sys.modules)\n"
+        f"found = set({unwanted!r}) & set(sys.modules)\n"
         "assert not found, found\n"
     )
     done = python("-c", code)

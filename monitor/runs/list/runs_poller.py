@@ -144,6 +144,13 @@ class RunsPoller:
         return [run for run in checked if _is_held(run)]
 
 
+def all_rows(poll: Callable[[], RunsView]) -> list[RunRow]:
+    """The rows of a list once every run was looked at."""
+    while not (view := poll()).is_complete:
+        pass
+    return list(view.rows)
+
+
 def _has_other_returns(row: RunRow, now_s: float) -> bool:
     """Whether the returns of a run are others than those that were read, as far as is known."""
     if row.status is None or not main_metric(row.status.metrics):
