@@ -30,7 +30,7 @@ class Evaluating(Step):
             with telemetry.stopwatch.phase("evaluate"):
                 evaluation = self._experiment.evaluate(config.num_episodes, self._progress)
         except IterationLeftError:
-            telemetry.event("info", "the evaluation was left for the stop that was asked for")
+            telemetry.event("info", "the evaluation was skipped because the run is stopping")
             return {}
         mean_return = short_number(evaluation.returns.mean())
         telemetry.event("info", f"{mean_return} mean return of the evaluation")
