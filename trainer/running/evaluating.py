@@ -30,7 +30,7 @@ class Evaluating(Step):
             with telemetry.stopwatch.phase("evaluate"):
                 evaluation = self._experiment.evaluate(config.num_episodes, self._progress)
         except IterationLeftError:
-            telemetry.event("info", "the evaluation was left for the stop that was asked for")
+            telemetry.event("info", "the evaluation was skipped because the run is stopping")
             return {}
         text = f"{short_number(evaluation.mean)} mean return of the evaluation"
         telemetry.event("info", text)

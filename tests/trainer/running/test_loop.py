@@ -252,7 +252,7 @@ def test_a_request_to_stop_does_not_wait_for_the_episodes_of_an_evaluation(
     assert latest_checkpoint(tmp_path).iteration == 2
     texts = [event.text for event in reader.events()]
     assert texts[-2:] == [
-        "the evaluation was left for the stop that was asked for",
+        "the evaluation was skipped because the run is stopping",
         "checkpoint: iteration-000000002.pt",
     ]
     assert math.isnan(reader.read().metrics["evaluation/return"])
