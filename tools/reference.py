@@ -146,7 +146,7 @@ def _commands(
 def configuration_page() -> str:
     presets: dict[str, list[str]] = {}
     for name in preset_names():
-        presets.setdefault(read_source(name)["env"], []).append(f"`{name}`")
+        presets.setdefault(read_source(name).values["env"], []).append(f"`{name}`")
     rows = [f"| `{env}` | {', '.join(names)} |" for env, names in sorted(presets.items())]
     owners = owners_of_sections()
     tables: dict[str, list[str]] = {}

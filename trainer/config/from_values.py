@@ -18,6 +18,7 @@ from ..envs.spaces import full_name
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
 from .env_tables import env_table
+from .flat_keys import flat_keys
 from .known_elsewhere import known_elsewhere
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -39,7 +40,7 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
     Raises ConfigError, from an IgnoredSettingError where a value would have no effect.
     """
     describe_again()
-    asked = changed(values, overrides)
+    asked = changed(values, parsed(overrides))
     try:
         return model_for(asked).model_validate(asked)
     except ValidationError as error:
@@ -62,7 +63,7 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tr
             f"this version of operant does not take the checkpoint's configuration: {error}"
         ) from None
     overrides = list(overrides)
-    for key, value in map(parse_override, overrides):
+    for key, value in parsed(overrides).items():
         # Said before the tables of another algorithm are refused one by one.
         if key in ("algorithm", "env") and value != getattr(saved, key):
             raise CheckpointError(
@@ -72,12 +73,12 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tr
     return make_config(values, overrides) if overrides else saved
 
 
-def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """The values with `key=value` overrides on top. An interval in one unit, or a part of the time,
-    takes the place of one in another unit that is not asked for as well; `none` takes away what a
-    key need not have.
+def changed(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with `given` ones on top, which have whole keys. An interval in one unit, or a
+    part of the time, takes the place of one in another unit that is not given as well; `none` takes
+    away what a key need not have.
     """
-    new, given = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
+    new = copy.deepcopy(dict(values))
     for key, value in given.items():
         prefix, _, name = key.rpartition(".")
         if (value and name in UNITS) or name == "time_fraction":
@@ -100,6 +101,11 @@ def model_for(values: Mapping[str, Any]) -> type[TrainConfig]:
     """The model with the tables of the algorithm and the environment that `values` name."""
     algorithm, env = values.get("algorithm", DEFAULT_ALGORITHM), values.get("env", DEFAULT_ENV)
     return config_model(str(algorithm), str(env))
+
+
+def parsed(overrides: Iterable[str]) -> dict[str, Any]:
+    """The values of `key=value` overrides by their whole keys."""
+    return flat_keys(dict(map(parse_override, overrides)))
 
 
 def parse_override(override: str) -> tuple[str, Any]:

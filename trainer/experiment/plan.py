@@ -133,11 +133,9 @@ def plan(
     )
 
 
-def load_runnable(
-    source: str | None = None, overrides: Iterable[str] = (), hardware: str = ""
-) -> TrainConfig:
+def load_runnable(source: str | None = None, overrides: Iterable[str] = ()) -> TrainConfig:
     """Like `load_config`, for a configuration that some machine can run. Raises ConfigError."""
-    config = load_config(source, overrides, hardware)
+    config = load_config(source, overrides)
     plan(config, describe(config), ANY_MACHINE)
     return config
 
