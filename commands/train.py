@@ -259,12 +259,13 @@ def own_place(split: str, launch: Launch | None, is_foreground: bool) -> Place |
 
 
 def print_keys(prefix: str) -> int:
-    """Every key that begins with `prefix`, with its default and description. Raises UsageError
-    where no key does.
+    """Every key that begins with `prefix`, with its neutral defaults and description. Raises
+    UsageError where no key does.
     """
     from ..shared.text.harmless import harmless_lines
     from ..trainer.config.files import preset_names
-    from ..trainer.config.from_values import fields_with_defaults
+    from ..trainer.config.from_values import fields_with_defaults, values_in_words
+    from ..trainer.config.train_config import owners_of_sections
 
     fields = list(fields_with_defaults())
     matches = [field for field in fields if field[0].startswith(prefix)]
@@ -273,6 +274,12 @@ def print_keys(prefix: str) -> int:
         raise UsageError(f"--keys {prefix}: no key begins with it{nearest(prefix.lower(), known)}")
     if not prefix:
         click.echo(harmless_lines(f"# Presets: {', '.join(preset_names())}\n"))
-    for key, default, description in matches:
-        click.echo(harmless_lines(f"{key} = {default}\n    {description}"))
+    owners = owners_of_sections()
+    for key, defaults, description in matches:
+        setting, owner = owners.get(key.partition(".")[0], ("", ""))
+        users = f" ({setting} = {owner})" if setting else ""
+        first, *others = values_in_words(defaults)
+        differing = f"; {'; '.join(others)}" if others else ""
+        default = next(iter(defaults.values())) if others else first
+        click.echo(harmless_lines(f"{key} = {default}\n    {description}{users}{differing}"))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -17,7 +17,8 @@ from ..envs.hosts import describe_again
 from ..envs.spaces import full_name
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
-from .env_tables import env_table
+from .defaults import neutral_settings
+from .env_tables import ENV_TABLES, env_table
 from .flat_keys import flat_keys
 from .known_elsewhere import known_elsewhere
 from .train_config import (
@@ -130,14 +131,41 @@ def parse_override(override: str) -> tuple[str, Any]:
     return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
 
 
-def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
-    """Every key with its default as TOML and its description, in the order of the models; those of
-    tables that not all runs have say which do.
+class Setting(NamedTuple):
+    """A key, its neutral default as TOML for each algorithm that has it, and its description."""
+
+    key: str
+    defaults: dict[str, str]
+    description: str
+
+
+def fields_with_defaults() -> Iterator[Setting]:
+    """Every key, in the order of the models. The neutral defaults are those for environments of
+    other libraries whose observations are vectors and whose actions are choices.
     """
-    yield from _fields(TrainConfig, "")
-    for name, (setting, value) in owners_of_sections().items():
-        for key, default, description in _fields(foreign_section(name), f"{name}."):
-            yield key, default, f"{description} ({setting} = {value})"
+    settings: dict[str, Setting] = {}
+    for algorithm, section in algorithm_sections().items():
+        neutral = neutral_settings(algorithm, {}, is_fast=False)
+        tables = {f"{name}.": table for name, table in section.tables.items()}
+        for prefix, model in {"": TrainConfig, f"{algorithm}.": section, **tables}.items():
+            for key, default, description in _fields(model, prefix):
+                default = _toml(neutral[key]) if key in neutral else default
+                setting = settings.setdefault(key, Setting(key, {}, description))
+                setting.defaults[algorithm] = default
+    yield from settings.values()
+    for name in ENV_TABLES:
+        for key, default, description in _fields(env_table(name), f"{name}."):
+            yield Setting(key, dict.fromkeys(algorithm_sections(), default), description)
+
+
+def values_in_words(defaults: Mapping[str, str]) -> list[str]:
+    """The values with the algorithms that have them, as `1 for dqn, c51`; a value of all alone."""
+    users: dict[str, list[str]] = {}
+    for algorithm, value in defaults.items():
+        users.setdefault(value, []).append(algorithm)
+    if len(users) == 1:
+        return list(users)
+    return [f"{value} for {', '.join(names)}" for value, names in users.items()]
 
 
 def foreign_section(name: str) -> type[Section]:
