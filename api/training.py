@@ -53,7 +53,7 @@ def train(
     detach: bool = False,
     name: str | None = None,
     resume: Run | str | Path | None = None,
-    hardware: str = "",
+    presets: Sequence[str] = (),
     **settings: Any,
 ) -> Run:
     """Train a policy as a run that the monitor can show, and return the run when it has ended.
@@ -63,7 +63,8 @@ def train(
     define. Default: "cart_pole", as in the command.
 
     `settings` are the keys of the configuration, with tables as dicts: `num_envs=16`,
-    `ppo={"learning_rate": 3e-4}`. `operant train --help-config` lists all keys.
+    `ppo={"learning_rate": 3e-4}`. `operant train --keys` lists all keys. `presets` are overlays on
+    the configuration, such as "fast" or "gpu_small".
 
     `policy` is a `torch.nn.Module` class of your own, or a function that returns a module: called
     with the shape of observations, it maps observations to the features that operant's heads begin
@@ -96,7 +97,7 @@ def train(
     check_argument("detach", detach, bool, "True or False")
     if "callback" in settings:  # as in Stable-Baselines3
         raise UsageError("callback: did you mean callbacks, a list, as callbacks=[Mine()]?")
-    check_argument("hardware", hardware, str, "the name of an overlay, or its file")
+    check_argument("presets", presets, list | tuple, "a list of overlays, as ['fast']")
     resumed = None if resume is None else listed(folder_of(resume))
     former = flat_keys(resumed.manifest().get("config", {})) if resumed else {}
     if isinstance(policy, Mapping):
@@ -111,7 +112,7 @@ def train(
     source = _source(env, str(former.get("env")))
 
     def prepare(lock_byte: int) -> Prepared:
-        return prepared_run(source, tuple(overrides), name, resumed, lock_byte, hardware=hardware)
+        return prepared_run(source, tuple(overrides), name, resumed, lock_byte, overlays=presets)
 
     check_callbacks(callbacks)
     if detach and callbacks:

@@ -6,18 +6,23 @@ import os
 import re
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ..shared.errors import UsageError, nearest
 from .command import Command
-from .helpers.candidates import algorithms, configs, hardware, run_ids, settings
+from .helpers.candidates import algorithms, configs, overlays, run_ids, settings
 from .helpers.choosing_a_run import run_here, trust_code_option
 from .helpers.following_rank import ended_at_once, following_rank
 from .helpers.terminal import has_terminal, say_starting
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..trainer.config.files import Resolved
+    from ..trainer.config.train_config import TrainConfig
     from ..trainer.distributed.place import Place
     from .helpers.launching import Train
     from .ranks.launch import Launch
@@ -58,13 +63,6 @@ def _option_or_setting(option: str, options: list[str]) -> str:
 @click.command("train", cls=_TrainCommand)
 @click.argument("config", required=False, metavar="[CONFIG]", shell_complete=configs)
 @click.option(
-    "--config",
-    "config_option",
-    metavar="CONFIG",
-    shell_complete=configs,
-    help="The same as the argument CONFIG.",
-)
-@click.option(
     "--algorithm",
     metavar="NAME",
     shell_complete=algorithms,
@@ -79,13 +77,16 @@ def _option_or_setting(option: str, options: list[str]) -> str:
     help="Change one key, as in --set ppo.learning_rate=3e-4; may be repeated. The value none "
     "clears an optional key, as in --set ppo.target_kl=none.",
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train.")
 @click.option(
-    "--hardware",
+    "--with",
+    "overlays",
+    multiple=True,
     metavar="NAME",
-    shell_complete=hardware,
-    help="Use sizes that fit cpu, gpu_small or gpu_large.",
+    shell_complete=overlays,
+    help="Add an overlay: sizes for hardware (cpu, gpu_small, gpu_large), or settings for many "
+    "agents, as fast; may be repeated.",
 )
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where to train.")
 @click.option("--seed", type=int, help="The seed of all random numbers.")
 @click.option("--name", help="The middle part of the run's id. Default: environment and algorithm.")
 @click.option("--detach", is_flag=True, help="Train in the background; return after the start.")
@@ -104,7 +105,17 @@ def _option_or_setting(option: str, options: list[str]) -> str:
 @click.option("--split", default="", metavar="1.4:1", help="With several ranks: their shares.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 @click.option(
-    "--help-config",
+    "--dry-run", is_flag=True, help="Print what would run, and where its settings come from."
+)
+@click.option(
+    "--output",
+    "-o",
+    type=Path,
+    metavar="FILE",
+    help="With --dry-run: write a TOML file that trains the same run.",
+)
+@click.option(
+    "--keys",
     is_flag=False,
     flag_value="",
     metavar="[PREFIX]",
@@ -113,11 +124,10 @@ def _option_or_setting(option: str, options: list[str]) -> str:
 )
 def command(
     config: str | None,
-    config_option: str | None,
     algorithm: str | None,
     overrides: tuple[str, ...],
+    overlays: tuple[str, ...],
     device: str | None,
-    hardware: str | None,
     seed: int | None,
     name: str | None,
     detach: bool,
@@ -127,27 +137,30 @@ def command(
     nodes: str | None,
     split: str,
     as_json: bool,
-    help_config: str | None,
+    dry_run: bool,
+    output: Path | None,
+    keys: str | None,
 ) -> int:
     """Train a policy.
 
     CONFIG is an environment, a preset or a TOML file. Default: cart_pole. For an environment, as in
-    `operant train gymnasium:LunarLander-v3 --algorithm dqn`, operant takes the preset that is tuned
-    for it and the algorithm, or else the algorithm's neutral defaults, and prints which.
-    CONFIG+OVERLAY, as in mettagrid_ppo+fast, adds settings for environments with many agents.
+    `operant train LunarLander-v3 --algorithm dqn`, operant takes the preset that is tuned for it
+    and the algorithm, or else the algorithm's neutral defaults, and prints which. The keys of a
+    file go on top of the same, or of the preset or file that its key `extends` names.
     Ctrl-C finishes the iteration and saves a checkpoint; --resume continues from it.
     """
-    if help_config is not None:
-        return print_config_help(help_config)
-    if config is not None and config_option is not None:
-        raise UsageError(f"two configurations are given: '{config}' and '{config_option}'")
+    if keys is not None:
+        return print_keys(keys)
+    if dry_run and resume:
+        raise UsageError("--dry-run and --resume exclude each other: a run keeps its settings")
+    if output and not dry_run:
+        raise UsageError(f"--output {output}: write it with --dry-run, which trains nothing")
     if as_json and monitor:
         raise UsageError("--json and --monitor exclude each other: the monitor needs the terminal")
     if monitor:
         say_starting()
 
-    from ..trainer.config.files import load_config
-    from ..trainer.config.train_config import TrainConfig
+    from ..trainer.config.files import load_config, resolve
     from ..trainer.experiment.plan import check_ranks
     from ..trainer.running.process import Prepared
     from .helpers.began_elsewhere import told_where_it_began
@@ -156,7 +169,6 @@ def command(
 
     named = {"algorithm": algorithm, "device": device, "seed": seed}
     overrides += tuple(f"{key}={value}" for key, value in named.items() if value is not None)
-    source = config if config is not None else config_option
     launch = launch_of(processes, nodes, split)
     place = own_place(split, launch, is_foreground=not (detach or monitor))
 
@@ -166,14 +178,14 @@ def command(
         if launch:
             launch.check(config)
 
+    if dry_run:
+        return show_run(resolve(config, overrides, overlays), check, output, as_json)
     if place and place.rank:
-        config_of_all = None if resume else load_config(source, overrides, hardware or "")
+        config_of_all = None if resume else load_config(config, overrides, overlays)
         return ended_at_once(following_rank(place, config_of_all, split))
 
     def prepare(lock_byte: int) -> Prepared:
-        return prepared_run(
-            source, overrides, name, resume, lock_byte, check, hardware=hardware or ""
-        )
+        return prepared_run(config, overrides, name, resume, lock_byte, check, overlays=overlays)
 
     with told_where_it_began(run_here(resume, "train --resume")) if resume else nullcontext():
         if detach or (monitor and has_terminal()):
@@ -181,6 +193,28 @@ def command(
         if not (place or launch):
             return foreground_training(prepare, as_json)
         return ended_at_once(foreground_training(prepare, as_json, by_ranks(place, split, launch)))
+
+
+def show_run(
+    resolved: Resolved, check: Callable[[TrainConfig], None], output: Path | None, as_json: bool
+) -> int:
+    """Print what would run, and write it into the file `output` if that is given."""
+    from .helpers.config_file import write_config
+    from .helpers.dry_run import facts_of_run, print_dry_run
+    from .helpers.machine import check_machine
+    from .helpers.output import print_json
+
+    config = resolved.config
+    check_machine(config)
+    check(config)
+    facts = facts_of_run(resolved)
+    if output:
+        write_config(output, config, f"{config.algorithm} on {config.env}, as --dry-run has it")
+    if as_json:
+        print_json(facts)
+    else:
+        print_dry_run(facts)
+    return 0
 
 
 def by_ranks(place: Place | None, split: str, launch: Launch | None) -> Train:
@@ -216,23 +250,28 @@ def own_place(split: str, launch: Launch | None, is_foreground: bool) -> Place |
     return place
 
 
-def print_config_help(prefix: str) -> int:
-    """Every key that begins with `prefix`, with its default and description. Raises UsageError
-    where no key does.
+def print_keys(prefix: str) -> int:
+    """Every key that begins with `prefix`, with its neutral defaults and description. Raises
+    UsageError where no key does.
     """
     from ..shared.text.harmless import harmless_lines
     from ..trainer.config.files import preset_names
-    from ..trainer.config.from_values import fields_with_defaults
+    from ..trainer.config.from_values import fields_with_defaults, values_in_words
+    from ..trainer.config.train_config import owners_of_sections
 
     fields = list(fields_with_defaults())
     matches = [field for field in fields if field[0].startswith(prefix)]
     if not matches:
         known = {key for field in fields for key in (field[0], field[0].partition(".")[0])}
-        raise UsageError(
-            f"--help-config {prefix}: no key begins with it{nearest(prefix.lower(), known)}"
-        )
+        raise UsageError(f"--keys {prefix}: no key begins with it{nearest(prefix.lower(), known)}")
     if not prefix:
         click.echo(harmless_lines(f"# Presets: {', '.join(preset_names())}\n"))
-    for key, default, description in matches:
-        click.echo(harmless_lines(f"{key} = {default}\n    {description}"))
+    owners = owners_of_sections()
+    for key, defaults, description in matches:
+        setting, owner = owners.get(key.partition(".")[0], ("", ""))
+        users = f" ({setting} = {owner})" if setting else ""
+        first, *others = values_in_words(defaults)
+        differing = f"; {'; '.join(others)}" if others else ""
+        default = next(iter(defaults.values())) if others else first
+        click.echo(harmless_lines(f"{key} = {default}\n    {description}{users}{differing}"))
     return 0

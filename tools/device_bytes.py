@@ -37,7 +37,7 @@ from torch.utils._pytree import tree_leaves
 from operant.shared.errors import ConfigError
 from operant.trainer.config.files import load_config, preset_names
 from operant.trainer.config.from_values import make_config
-from operant.trainer.config.overlays import hardware_names, hardware_overrides, overlay_names
+from operant.trainer.config.overlays import hardware_names, overlay_names
 from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import TrainConfig, algorithm_sections
 from operant.trainer.envs.hosts import host_of
@@ -301,14 +301,11 @@ def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:
         yield preset, functools.partial(load_config, preset)
         if preset != f"{env}_ppo":  # a variant, which the same overlays are for
             continue
-        for hardware in hardware_names():
-            with contextlib.suppress(ConfigError):  # it has none for this environment
-                sizes = hardware_overrides(hardware, config.env, config.algorithm)
-                if sizes:
-                    yield f"{preset}, {hardware}", functools.partial(_load, preset, sizes)
-        if config.num_rows > config.num_envs:  # overlays are for many agents
-            for overlay in overlay_names():
-                yield f"{preset}+{overlay}", functools.partial(load_config, f"{preset}+{overlay}")
+        for overlay in (*hardware_names(), *overlay_names()):
+            with contextlib.suppress(ConfigError):  # it has no sizes, or is for many agents
+                if load_config(preset, overlays=[overlay]) != config:
+                    load = functools.partial(load_config, preset, overlays=[overlay])
+                    yield f"{preset}, {overlay}", load
     for algorithm, section in algorithm_sections().items():
         env = "pendulum" if algorithm in CONTINUOUS else "cart_pole"
         values: dict[str, Any] = {"algorithm": algorithm, "env": env, "num_envs": 8192}
@@ -324,10 +321,6 @@ def rows() -> Iterator[tuple[str, Callable[[Sequence[str]], TrainConfig]]]:
 
 def _make(values: dict[str, Any], setting: str, more: Sequence[str]) -> TrainConfig:
     return make_config(values, [setting, *more])
-
-
-def _load(preset: str, sizes: Sequence[str], more: Sequence[str]) -> TrainConfig:
-    return load_config(preset, [*sizes, *more])
 
 
 def with_few_updates(make: Callable[[Sequence[str]], TrainConfig]) -> TrainConfig:

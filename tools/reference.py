@@ -31,8 +31,12 @@ from operant.monitor.widgets.scrolling_pane import ScrollingPane
 from operant.monitor.widgets.time_slider import TimeSlider
 from operant.monitor.widgets.trials_table import TrialsTable
 from operant.trainer.config.files import preset_names, read_source
-from operant.trainer.config.from_values import fields_with_defaults
-from operant.trainer.config.train_config import owners_of_sections
+from operant.trainer.config.from_values import Setting, fields_with_defaults, values_in_words
+from operant.trainer.config.train_config import (
+    TrainConfig,
+    algorithm_sections,
+    owners_of_sections,
+)
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- written by `make reference` from the code -->"
@@ -46,8 +50,8 @@ COMMANDS_HEAD = f"""\
 
 - **ENV** is an environment, as in `operant train LunarLander-v3`. It gets the preset that is tuned for it and the
   algorithm, or else the algorithm's [neutral defaults](environments.md#defaults).
-- **CONFIG** is an ENV, a [preset](configuration.md#presets) or a TOML file. `mettagrid_ppo+fast` adds an
-  [overlay](grid.md#settings-on-top) for many agents.
+- **CONFIG** is an ENV, a [preset](configuration.md#presets) or a TOML file, whose keys are the same as if they were
+  [typed](configuration.md#layers) behind the environment.
 - **RUN** is a run's id, its name, any part of either that no other run has, or the word `latest`. HOST:RUN is a run on another
   machine for `monitor` and `status`; zoo:ENV is a trained policy that comes with operant. Without RUN, commands that only read
   take the latest run.
@@ -63,15 +67,16 @@ CONFIGURATION_HEAD = f"""\
 
 {WRITTEN}
 
-Every setting of a run: its key, its default and what it means. `operant train --help-config ppo` prints the keys that begin
-with `ppo`.
+A run has about a hundred settings. The table below has the ones that people change, with their neutral defaults, and
+[the rest](#all-other-settings) follows, each key once. `operant train --keys ppo` prints the keys that begin with `ppo`.
 
 ```
 operant train cart_pole --set ppo.learning_rate=1e-3 --set total_env_steps=2M      # change keys
 operant train mine.toml                                                            # or write them into a file
+operant train mine.toml --dry-run                                                  # what would run, and why
 ```
 
-```toml
+```toml title="mine.toml"
 env = "cart_pole"
 total_env_steps = 2_000_000
 
@@ -79,10 +84,41 @@ total_env_steps = 2_000_000
 learning_rate = 1e-3
 ```
 
-A default of `(none)` is a key without a value; `--set KEY=none` removes one that a preset has. Presets and the
-[neutral defaults](environments.md#defaults) of an algorithm replace the defaults below, and a run says
-[where each of its settings comes from](runs.md#where-settings-come-from).
+## Layers
+
+A file is the same as its keys typed behind the environment and `--algorithm`. Each layer goes on top of the one before:
+
+1. The [preset](#presets) that is tuned for the environment and the algorithm. If there is none, the neutral defaults of the
+   algorithm. `extends = "cart_pole_ppo_smoke"` in a file names another preset, or another file (`"../base.toml"`) with all that it
+   is made of.
+2. The file's own keys.
+3. `--with NAME`: an overlay for [many agents](grid.md#settings-on-top) (`fast`) or sizes for hardware (`gpu_small`). It may be
+   repeated.
+4. `--set KEY=VALUE`. `none` clears a key that may have no value, shown as `(none)` below.
+
+A run says [where each of its settings comes from](runs.md#where-settings-come-from), and `--dry-run` shows it without training.
+`--dry-run --output FILE.toml` writes a file with every setting, which trains the same run.
 """
+ESSENTIAL_HEAD = """\
+## The settings that people change
+
+Settings of an algorithm are in the table that has its name: write `ppo.learning_rate`. The defaults are for environments of other
+libraries whose observations are vectors and whose actions are choices. [Environments](environments.md#defaults) says what is
+different for images, for real-valued actions and for operant's own environments. Evaluations, checkpoints, warm-up and the size of
+the replay follow `total_env_steps`.
+"""
+# As people write them, without the tables of algorithms.
+ESSENTIAL = (
+    "total_env_steps", "num_envs", "rollout_steps",
+    "policy.hidden_sizes", "policy.activation", "policy.memory.kind",
+    "normalization.obs", "normalization.reward",
+    "learning_rate", "learning_rate_schedule", "gamma",
+    "gae_lambda", "num_epochs", "num_minibatches", "clip_coef", "entropy_coef",
+    "batch_size", "updates_per_env_step", "warmup_env_steps", "target_tau", "replay.capacity",
+    "epsilon_end", "epsilon_fraction",
+    "evaluation.every_env_steps", "checkpoint.every_env_steps",
+)  # fmt: skip
+OF_ALGORITHMS = "In the table of the algorithm"
 PRESETS_HEAD = """\
 ## Presets
 
@@ -149,21 +185,64 @@ def _commands(
 def configuration_page() -> str:
     presets: dict[str, list[str]] = {}
     for name in preset_names():
-        presets.setdefault(read_source(name)["env"], []).append(f"`{name}`")
+        presets.setdefault(read_source(name).values["env"], []).append(f"`{name}`")
     rows = [f"| `{env}` | {', '.join(names)} |" for env, names in sorted(presets.items())]
+    settings = _settings()
+    parts = (CONFIGURATION_HEAD, ESSENTIAL_HEAD, *_essential(settings), "", PRESETS_HEAD, *rows)
+    return "\n".join([*parts, *_others(settings), ""])
+
+
+def _settings() -> dict[str, Setting]:
+    """All settings by key; those of algorithms without their table, and each once for all of them."""
+    settings: dict[str, Setting] = {}
+    for setting in fields_with_defaults():
+        table, _, name = setting.key.partition(".")
+        key = name if table in algorithm_sections() else setting.key
+        known = settings.setdefault(key, Setting(key, {}, setting.description))
+        known.defaults.update(setting.defaults)
+    return settings
+
+
+def _essential(settings: dict[str, Setting]) -> Iterator[str]:
+    """The lines of a table with a column for algorithms with the same defaults."""
+    columns: dict[tuple[str, ...], list[str]] = {}
+    for algorithm in algorithm_sections():
+        values = tuple(settings[key].defaults.get(algorithm, "") for key in ESSENTIAL)
+        columns.setdefault(values, []).append(algorithm)
+    yield f"| key | {' | '.join(map(', '.join, columns.values()))} | |"
+    yield f"|---|{'---|' * len(columns)}---|"
+    for key, *values in zip(ESSENTIAL, *columns, strict=True):
+        cells = (f"`{_cell(value)}`" if value else "" for value in values)
+        yield f"| `{key}` | {' | '.join(cells)} | {_cell(settings[key].description)} |"
+
+
+def _others(settings: dict[str, Setting]) -> Iterator[str]:
+    """The lines of the tables of all other settings."""
     owners = owners_of_sections()
+    yield "\n## All other settings"
     tables: dict[str, list[str]] = {}
-    for key, default, description in fields_with_defaults():
-        name = key.partition(".")[0] if "." in key else ""
-        if name not in tables:
-            setting, value = owners.get(name, ("", ""))
-            used = f"For runs with `{setting}`: {_code(value)}.\n\n" if setting else ""
-            title = f"`[{name}]`" if name else "Top of the file"
-            tables[name] = [f"\n## {title}\n\n{used}| key | default | |\n|---|---|---|"]
-        words = description.removesuffix(" ({} = {})".format(*owners.get(name, ("", ""))))
-        tables[name].append(f"| `{key}` | `{_cell(default)}` | {_cell(words)} |")
-    lines = [line for table in tables.values() for line in table]
-    return "\n".join([CONFIGURATION_HEAD, PRESETS_HEAD, *rows, *lines, ""])
+    for key in (key for key in settings if key not in ESSENTIAL):
+        _, defaults, description = settings[key]
+        table, dot, _ = key.partition(".")
+        is_of_algorithm = not dot and key not in TrainConfig.model_fields
+        title = OF_ALGORITHMS if is_of_algorithm else f"`[{table}]`" if dot else "Top of the file"
+        setting, owner = owners.get(table, ("", ""))
+        values = "; ".join(map(_value, values_in_words(defaults)))
+        used = f" {', '.join(defaults)} |" if is_of_algorithm else ""
+        lines = tables.setdefault(title, [])
+        if not lines:
+            users = f"For runs with `{setting}`: {_code(owner)}.\n\n" if setting else ""
+            head = "| key | for | default | |\n|---|" if used else "| key | default | |\n"
+            lines.append(f"\n### {title}\n\n{users}{head}|---|---|---|")
+        lines.append(f"| `{key}` |{used} {values} | {_cell(description)} |")
+    for lines in tables.values():
+        yield from lines
+
+
+def _value(words: str) -> str:
+    """`5 for ppo`: the value as code."""
+    value, separator, names = words.partition(" for ")
+    return f"`{_cell(value)}`{separator}{names}"
 
 
 def _code(values: str) -> str:

@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -53,6 +53,7 @@ def tune_settings(
     """Measure candidates, print them, and write the fastest to `output`."""
     from ...trainer.experiment.plan import load_runnable
     from ...trainer.machine.main_memory import keep_freed_memory
+    from ..helpers.config_file import write_config
     from ..helpers.output import check_can_be_written, print_json, print_line
     from .measuring import machine
 
@@ -180,20 +181,3 @@ def print_candidates(tried: Sequence[Candidate]) -> None:
         Column[Candidate]("failure", lambda one: one.failure, 20, 200),
     ]
     print_table(columns, tried)
-
-
-def write_config(path: Path, config: TrainConfig, head: str) -> None:
-    """Write a configuration as a TOML file below a comment. Raises UsageError."""
-    import tomli_w
-
-    from ...shared.text.harmless import harmless, harmless_toml
-
-    values: dict[str, Any] = config.model_dump(mode="json", exclude_none=True)
-    if (workers := values.get("workers")) and workers["num_workers"] != "auto":
-        # The workers of a preset are capped at the cores; a file with too many is refused.
-        workers["num_workers"] = config.table("workers").plan(config.num_envs).num_workers
-    try:
-        with path.open("x") as file:
-            file.write(f"# {harmless(head)}\n\n{harmless_toml(tomli_w.dumps(values))}")
-    except OSError as error:
-        raise UsageError(f"-o {path}: {error.strerror}") from None

@@ -74,15 +74,10 @@ def tags(context: click.Context, typed: str) -> Iterable[Item]:
 
 @_offering
 def configs(context: click.Context, typed: str) -> Iterable[Item]:
-    """Presets and environments; behind a `+` the overlays; where nothing is called so, files."""
+    """Environments and presets; where nothing is called so, files."""
     from ...trainer.config.files import preset_names
-    from ...trainer.config.overlays import overlay_names
     from ...trainer.envs.names import ALL_ENV_NAMES
 
-    config, plus, overlay = typed.rpartition("+")
-    if plus:
-        known = [name for name in overlay_names() if name not in config.split("+")]
-        return [CompletionItem(f"{config}+{name}") for name in known if name.startswith(overlay)]
     known = [name for name in (*ALL_ENV_NAMES, *preset_names()) if name.startswith(typed)]
     return map(CompletionItem, known) if known else [CompletionItem(typed, type="file")]
 
@@ -95,10 +90,11 @@ def algorithms(context: click.Context, typed: str) -> Iterable[Item]:
 
 
 @_offering
-def hardware(context: click.Context, typed: str) -> Iterable[Item]:
-    from ...trainer.config.overlays import hardware_names
+def overlays(context: click.Context, typed: str) -> Iterable[Item]:
+    from ...trainer.config.overlays import hardware_names, overlay_names
 
-    return [CompletionItem(name) for name in hardware_names() if name.startswith(typed)]
+    names = (*overlay_names(), *hardware_names())
+    return [CompletionItem(name) for name in names if name.startswith(typed)]
 
 
 @_offering
@@ -193,7 +189,7 @@ def _keys(context: click.Context, typed: str) -> list[Key]:
     from ...trainer.config.keys import keys_of, keys_of_all
 
     given = context.params
-    source = given.get("config") or given.get("config_option")
+    source = given.get("config")
     overrides = [text for text in given.get("overrides") or () if "=" in text]
     if given.get("algorithm"):
         overrides.append(f"algorithm={given['algorithm']}")

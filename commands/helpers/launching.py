@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...monitor.runs.reading.file_tail import FileTail
@@ -27,8 +27,7 @@ from ...shared.runs.small_file import open_to_append
 from ...shared.runs.status import holder_of, open_page, read_status
 from ...shared.text.plain_values import described
 from ...trainer.config.files import Resolved, changed_defaults, resolve
-from ...trainer.config.flat_keys import flat_keys
-from ...trainer.config.from_values import parse_override
+from ...trainer.config.from_values import parsed
 from ...trainer.config.stored_code import code_owner
 from ...trainer.config.train_config import TrainConfig
 from ...trainer.envs.names import GYMNASIUM_PREFIX
@@ -76,7 +75,7 @@ def prepared_run(
     *,
     more: Mapping[str, Any] | None = None,
     run_id: str = "",
-    hardware: str = "",
+    overlays: Sequence[str] = (),
 ) -> Prepared:
     """Check everything that can be checked, and `check` too, then make or reopen the run and lock
     its `lock_byte`. A new run's manifest also has the entries of `more`, and its id is `run_id`
@@ -85,7 +84,7 @@ def prepared_run(
     Raises the UsageErrors that the user's input deserves; nothing is left behind then.
     """
     if resume:
-        for option, given in (("hardware", hardware), ("name", name)):
+        for option, given in (("with", overlays), ("name", name)):
             if given:
                 raise UsageError(
                     f"{option} and resume exclude each other: a resumed run keeps its {option}"
@@ -94,7 +93,7 @@ def prepared_run(
         return _resumed_run(resumed, source, overrides, lock_byte, check)
     if name is not None:
         _check_name(name)
-    resolved = resolve(source, overrides, hardware)
+    resolved = resolve(source, overrides, overlays)
     config = resolved.config
     check_machine(config)
     check(config)
@@ -162,8 +161,7 @@ def _resumed_run(
         resolved = resolve(source, overrides)
         config = resolved.config
     else:
-        given = flat_keys(dict(map(parse_override, overrides)))
-        resolved = _changed(manifest, config, given)
+        resolved = _changed(manifest, config, parsed(overrides))
     check_same_config(checkpoint, config)
     check_machine(config)
     dead_env_steps = int(checkpoint.state.get("dead_env_steps", 0))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 
 # Help needs no run, and is there at once.
-HELP = frozenset({"-h", "--help", "--help-config"})
+HELP = frozenset({"-h", "--help", "--keys"})
 # One is that recorder; one measures; of ranks the first has done it.
 LEAVE_IT = frozenset({"record", "bench", "rank"})
 

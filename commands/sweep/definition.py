@@ -16,6 +16,7 @@ from .parameters import Parameter, Value, check_parameters
 
 if TYPE_CHECKING:
     from ...trainer.config import TrainConfig
+    from ...trainer.config.files import Source
 
 SECONDS = "seconds"  # an objective that no run publishes
 EVALUATION = "evaluation/return"
@@ -174,17 +175,14 @@ def write_definition(
     from ...shared.runs.small_file import write_whole
     from ...shared.text.harmless import harmless_toml
     from ...shared.text.plain_values import plain
-    from ...trainer.config.files import is_env_name
-    from ...trainer.config.overlays import split_overlays
+    from ...trainer.config.files import read_source
     from ...trainer.config.stored_code import code_owner
-    from ...trainer.envs.spaces import full_name
 
-    source, overlays = split_overlays(definition.source)
+    source = read_source(definition.source)
     try:
-        if not is_env_name(full_name(source)) and (source.endswith(".toml") or "/" in source):
-            write_whole(sweep.config_path, Path(source).read_bytes())
-            source = "+".join([str(sweep.config_path), *overlays])
-            definition = replace(definition, source=source)
+        if source.files:
+            write_whole(sweep.config_path, _whole(source).encode())
+            definition = replace(definition, source=str(sweep.config_path))
         fields = plain(asdict(definition))
         for parameter in fields["parameters"]:
             if parameter["choices"]:
@@ -199,6 +197,21 @@ def write_definition(
     return definition
 
 
+def _whole(source: Source) -> str:
+    """A file without the files that it extends, as TOML: their keys are in it."""
+    import tomli_w
+
+    from ...trainer.config.from_values import changed
+
+    *extended, path = source.files
+    if not extended:
+        return Path(path).read_text(encoding="utf-8")
+    values: dict[str, Any] = {"extends": source.preset} if source.preset else {}
+    for keys in source.files.values():
+        values = changed(values, keys)
+    return tomli_w.dumps(values)
+
+
 def read_definition(sweep: Sweep) -> Definition:
     """The definition in the sweep's folder. Raises RunFolderError if it cannot be read, and
     UsageErrors if it names code that is not the user's own, see `stored_code`.
@@ -207,7 +220,6 @@ def read_definition(sweep: Sweep) -> Definition:
 
     from ...shared.text.harmless import one_line
     from ...trainer.config.files import is_env_name, preset_names
-    from ...trainer.config.overlays import split_overlays
     from ...trainer.config.stored_code import check_stored_code
     from ...trainer.envs.spaces import full_name
 
@@ -215,7 +227,7 @@ def read_definition(sweep: Sweep) -> Definition:
     try:
         table = read_table(sweep)
         definition = TypeAdapter(Definition).validate_python(table)
-        source = full_name(split_overlays(definition.source)[0])
+        source = full_name(definition.source)
         is_known = is_env_name(source) or source in (*preset_names(), str(sweep.config_path))
         if not is_known:
             raise ValueError(f"source is no environment, no preset and not {sweep.config_path}")
@@ -232,13 +244,14 @@ def _stored_values(definition: Definition) -> Iterator[dict[str, Any]]:
     that with each choice of each parameter.
     """
     from ...trainer.config.files import read_source
-    from ...trainer.config.from_values import changed
+    from ...trainer.config.from_values import changed, parsed
 
-    common = read_source(definition.source)
-    yield changed(common, definition.overrides)
+    common = read_source(definition.source).values
+    yield changed(common, parsed(definition.overrides))
     for parameter in definition.parameters:
         for choice in parameter.choices:
-            yield changed(common, (*definition.overrides, parameter.override(choice)))
+            given = (*definition.overrides, parameter.override(choice))
+            yield changed(common, parsed(given))
 
 
 def read_table(sweep: Sweep) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The sources of a run's settings: `[sources]` of run.toml lists the keys of every source.
 
-A source is "defaults of ppo", "preset pendulum_ppo", "overlay fast", "hardware gpu_small", "your
-file mine.toml" or "you". They are in the order in which they were applied: a key belongs to the
-last one that sets it. A key that no source lists has its default.
+A source is "defaults of ppo", "preset pendulum_ppo", "your file mine.toml", "overlay fast" or
+"you". They are in the order in which they were applied: a key belongs to the last one that sets it.
+A key that no source lists has its default.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from ..text.harmless import one_line
 
-YOU, YOUR_FILE = "you", "your file"
+YOU, YOUR_FILE, OVERLAY = "you", "your file", "overlay"
 MAX_NAMED = 6  # keys in the words about a run
 MAX_CHARACTERS = 200  # of a source's name or a key
 Sources = dict[str, list[str]]

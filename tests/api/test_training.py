@@ -143,7 +143,7 @@ def test_arrays_are_taken_for_lists_and_numbers(line):
 
 
 def test_what_a_resumed_run_keeps_is_refused_and_a_complete_one_says_how_it_would_go_on(line_run):
-    for given in ({"name": "wide"}, {"hardware": "cpu"}):
+    for given in ({"name": "wide"}, {"presets": ["cpu"]}):
         words = "and resume exclude each other: a resumed run"
         with pytest.raises(operant.UsageError, match=words):
             operant.train(resume=line_run, total_env_steps=256, **given)
@@ -363,7 +363,7 @@ def test_runs_of_one_name_have_ids_of_their_own_but_a_name_that_was_given_is_one
         ({"total_env_steps": True}, "total_env_steps: expected a number, got true"),
         ({"seed": {}}, r"seed = \{\}: it is one setting"),
         ({"callbacks": 0}, "callbacks = 0: expected a list, as"),
-        ({"hardware": 1.5}, "hardware = 1.5: expected the name of an overlay"),
+        ({"presets": "cpu"}, "presets = 'cpu': expected a list of overlays"),
         ({"detach": "yes"}, "detach = 'yes': expected True or False"),
         ({"name": "a/b"}, "'a/b' is not a valid name: it must not begin with - or contain"),
         ({"name": 3}, "name = 3: expected text"),

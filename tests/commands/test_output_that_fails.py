@@ -11,7 +11,7 @@ from command_line import error_line, operant
 from operant.shared.runs.find_runs import list_runs
 
 OPERANT = (sys.executable, "-m", "operant")
-COMMANDS = ("runs --json", "train --help-config")
+COMMANDS = ("runs --json", "train --keys")
 
 
 @pytest.fixture(params=["", "1"], ids=["buffered", "unbuffered"])

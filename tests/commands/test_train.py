@@ -74,7 +74,11 @@ def test_json_is_the_final_status_and_the_run_folder_tells_how_the_run_came_to_b
         (["--seed", "-1"], "seed = -1"),
         (["--device", "tpu"], "tpu"),
         (["--resume", "x"], "no runs in"),
-        (["cart_pole_ppo", "--config", "cart_pole_ppo_smoke"], "two configurations"),
+        (["--config", "cart_pole"], "no such option '--config': write CONFIG without an option"),
+        (["--hardware", "cpu"], "`operant train --hardware` is now `operant train CONFIG --with NAME`"),
+        (["--help-config"], "`operant train --help-config` is now `operant train --keys [PREFIX]`"),
+        (["--output", "mine.toml"], "--output mine.toml: write it with --dry-run"),
+        (["--dry-run", "--resume", "x"], "--dry-run and --resume exclude each other"),
         (["--monitor", "--json"], "exclude each other"),
         (["--sed", "1"], "--sed"),
     ],
@@ -198,15 +202,42 @@ def test_a_trainer_that_dies_at_once_shows_its_log(monkeypatch, tmp_path):
     assert "died before its first publish" in done.stderr
 
 
-def test_help_config_lists_the_keys_that_begin_with_a_prefix():
-    keys = [line for line in operant("train", "--help-config", "replay.").stdout.splitlines()
+DRY = ("train", "cart_pole", "--algorithm", "dqn", "--seed", "3", "--dry-run")
+
+
+def test_a_dry_run_shows_what_would_run_and_where_its_settings_come_from():
+    lines = operant(*DRY).stdout.splitlines()
+    assert lines[0].split() == ["environment", "cart_pole"]
+    text = " ".join(" ".join(lines).split())
+    assert "network policy: 128x4, 128x128, 2x128; 17,922 weights" in text
+    assert "settings preset cart_pole_dqn: num_envs = 16, rollout_steps = 16, " in text
+    assert text.endswith("you: seed = 3")
+    assert len(lines) < 24  # one screen
+    facts = operant_json(*DRY)
+    assert facts["settings"]["dqn.n_step"] == {"value": 5, "source": "preset cart_pole_dqn"}
+    assert facts["settings"]["num_threads"] == {"value": 0, "source": "defaults"}
+    assert facts["memory_bytes"]["replay"] > 100_000 * 4 * 4
+    assert list_runs() == []
+
+
+def test_the_file_of_a_dry_run_trains_the_same_run(tmp_path):
+    from operant.trainer.config.files import load_config
+
+    path = tmp_path / "mine.toml"
+    operant(*DRY, "--set", "dqn.max_grad_norm=3", "--output", str(path))
+    overrides = ["algorithm=dqn", "seed=3", "dqn.max_grad_norm=3"]
+    assert load_config(str(path)) == load_config("cart_pole", overrides)
+
+
+def test_keys_lists_the_keys_that_begin_with_a_prefix():
+    keys = [line for line in operant("train", "--keys", "replay.").stdout.splitlines()
             if not line.startswith(" ")]  # fmt: skip
     assert keys
     assert all(line.startswith("replay.") for line in keys)
-    assert error_line("train", "--help-config", "replya") == (
-        "operant: --help-config replya: no key begins with it; did you mean 'replay'?\n"
+    assert error_line("train", "--keys", "replya") == (
+        "operant: --keys replya: no key begins with it; did you mean 'replay'?\n"
     )
-    assert error_line("train", "--help-config", "PPO").endswith("; did you mean 'ppo'?\n")
+    assert error_line("train", "--keys", "PPO").endswith("; did you mean 'ppo'?\n")
 
 
 def test_a_gpu_that_is_not_there_is_said_in_one_line_and_leaves_no_run():

@@ -86,7 +86,7 @@ SHORT = {
 ROWS = dict(device_bytes.rows())
 CHECKED_ROWS = (
     "cart_pole_ppo", "cart_pole_rainbow", "pendulum_sac", "cart_pole_ppo, gpu_large",
-    "grid_ppo+fast", "marine_nav_iqn", "dqn, 8,192 environments",
+    "grid_ppo, fast", "marine_nav_iqn", "dqn, 8,192 environments",
 )  # fmt: skip
 SHORT_ROWS = {"cart_pole_ppo", "pendulum_sac"}
 

@@ -13,7 +13,7 @@ from operant.shared.errors import ConfigError
 from operant.trainer.algorithms import off_policy
 from operant.trainer.config.files import load_config, preset_names
 from operant.trainer.config.from_values import make_config
-from operant.trainer.config.overlays import hardware_names, hardware_overrides
+from operant.trainer.config.overlays import hardware_names
 from operant.trainer.config.toml_file import PRESET_FOLDER
 from operant.trainer.config.train_config import algorithm_sections
 from operant.trainer.envs.hosts import host_of
@@ -23,7 +23,7 @@ from operant.trainer.jit import graphs
 MOST_OPERATIONS = 20_000
 CONTINUOUS = ("ddpg", "td3", "sac", "tqc", "crossq", "ac_iqn")
 # One of each way to learn; the long form has all.
-SHORT = {"acrobot_ppo+gpu_large", "cart_pole_memory_ppo", "dqn", "rainbow", "sac"}
+SHORT = {"acrobot_ppo, gpu_large", "cart_pole_memory_ppo", "dqn", "rainbow", "sac"}
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def shapes():
         yield preset, lambda more, preset=preset: load_config(preset, more)
         for hardware in hardware_names():
             try:
-                sizes = hardware_overrides(hardware, config.env, config.algorithm)
-            except ConfigError:  # it has none for this environment
+                load_config(preset, overlays=[hardware])
+            except ConfigError:  # it has no sizes for this environment
                 continue
-            name = f"{preset}+{hardware}"
-            yield name, lambda more, preset=preset, sizes=sizes: load_config(preset, sizes + more)
+            name = f"{preset}, {hardware}"
+            yield name, lambda more, p=preset, sizes=hardware: load_config(p, more, [sizes])
     for algorithm in algorithm_sections():
         env = "pendulum" if algorithm in CONTINUOUS else "cart_pole"
         values = {"algorithm": algorithm, "env": env}

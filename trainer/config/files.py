@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...shared.errors import ConfigError
-from ...shared.runs.setting_sources import YOU, YOUR_FILE, Sources, defaults_of, is_default
+from ...shared.errors import ConfigError, nearest
+from ...shared.runs.setting_sources import (
+    OVERLAY,
+    YOU,
+    YOUR_FILE,
+    Sources,
+    defaults_of,
+    is_default,
+)
 from ..envs.hosts import find_host
-from ..envs.names import ALL_ENV_NAMES, own_version
+from ..envs.names import ALL_ENV_NAMES, GYMNASIUM_PREFIX, own_version
 from ..envs.spaces import MUJOCO, full_name, is_id
 from ..spaces import Box
 from ..spaces.encoders import IMAGE_ENCODERS, PARTS
 from .defaults import NEUTRAL, neutral_settings
 from .env_tables import env_sections
 from .flat_keys import flat_keys
-from .from_values import changed, make_config, model_for, parse_override, set_value, unset_value
-from .overlays import hardware_overrides, overlay_overrides, split_overlays
+from .from_values import changed, make_config, model_for, parsed, set_value, unset_value
+from .overlays import check_overlays, overlay_values
 from .own_algorithms import base_algorithm
 from .toml_file import PRESET_FOLDER, read_toml
 from .train_config import (
@@ -33,6 +41,9 @@ from .train_config import (
     algorithm_sections,
     nearest_env,
 )
+
+NAMES = ("env", "algorithm")
+Layers = Mapping[str, Mapping[str, Any]]  # settings by whole keys, by their source
 
 
 class Resolved(NamedTuple):
@@ -46,62 +57,42 @@ class Resolved(NamedTuple):
 
 
 def resolve(
-    source: str | None = None, overrides: Iterable[str] = (), hardware: str = ""
+    source: str | None = None, overrides: Iterable[str] = (), overlays: Sequence[str] = ()
 ) -> Resolved:
-    """The configuration of `source`: a preset, a TOML file or an environment. On top of it come the
-    overlays that are named behind a `+`, sizes for some `hardware`, and `key=value` overrides.
+    """The configuration of `source`: an environment, a TOML file or a preset. The `overlays` go on
+    top of it, and `key=value` overrides on top of them.
 
-    An environment has the preset that is tuned for it and the algorithm, where there is one, and
-    else the neutral defaults of the algorithm. Without a source, `env` is the environment.
+    All of it stands on the preset that a file extends, or on the one that is tuned for the
+    environment and the algorithm, or else on the neutral defaults of the algorithm. The keys of a
+    file are the same as overrides. Without a source, `env` is the environment.
 
     Raises ConfigError: one line that names the key or file, the value and what is allowed.
     """
     if source is not None and not source.strip():
         raise ConfigError(f"CONFIG = '{source}': expected an environment, a preset or a TOML file")
-    overrides, (name, overlays) = list(overrides), split_overlays(source or "")
-    name = full_name(name)
-    given = dict(map(parse_override, overrides))
-    is_file = False
-    layers: dict[str, Iterable[str]]
-    if not name or is_env_name(name):
-        if name and given.get("env", name) != name:
-            raise ConfigError(f"two environments are given: '{name}' and env = {given['env']}")
-        env, algorithm = given.get("env", name or DEFAULT_ENV), given.get("algorithm")
-        values, layers = _env_settings(env, algorithm or DEFAULT_ALGORITHM, overlays, overrides)
-    else:
-        values = read_toml(config_path(name))
-        layers = {f"{YOUR_FILE} {name}": flat_keys(values)}
-        is_file = name not in preset_names()
-        if not is_file:
-            values, layers = _preset_settings(name, values, overlays, overrides)
-    config, asked = _with_overlays(values, overlays, overrides, keeps_ignored=is_file)
-    sizes = hardware_overrides(hardware, config.env, config.algorithm) if hardware else []
-    if sizes:
-        config, asked = _with_overlays(
-            values, overlays, [*sizes, *overrides], keeps_ignored=is_file
-        )
-    if overlays and config.num_agents == 1:
-        raise ConfigError(
-            f"overlay {overlays[0]} is for environments of many agents; {config.env} has one"
-        )
+    begin, given = read_source(source or ""), parsed(overrides)
+    if begin.env and given.get("env", begin.env) != begin.env:
+        raise ConfigError(f"two environments are given: '{begin.env}' and env = {given['env']}")
+    if begin.env or "env" in given:
+        given = {"env": begin.env, **given}
+    default = {"env": DEFAULT_ENV, "algorithm": DEFAULT_ALGORITHM}
+    asked = changed({**default, **begin.values}, given)
+    env, algorithm = asked["env"], asked["algorithm"]
+    known = model_for({"env": env, "algorithm": algorithm}).model_fields
+    files = {f"{YOUR_FILE} {name}": values for name, values in begin.files.items()}
+    added = {
+        f"{OVERLAY} {name}": overlay_values(name, str(env), str(algorithm), known)
+        for name in overlays
+    }
+    upper: Layers = {**files, **added, YOU: given}
+    base = _base(begin.preset, env, algorithm, upper)
+    config, values = _made(base.values, upper)
+    check_overlays(overlays, config)
     workers = getattr(config, "workers", None)
-    if workers and (is_file or "workers.num_workers" in given):
+    if workers and "workers.num_workers" in flat_keys(asked):
         workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
-    layers |= {f"overlay {added}": _keys(overlay_overrides([added], asked)) for added in overlays}
-    layers |= {f"hardware {hardware}": _keys(sizes)} if hardware else {}
-    names_env = is_env_name(name) or "env" in given
-    layers[YOU] = dict.fromkeys([*(["env"] if names_env else []), *flat_keys(given)])
-    left = flat_keys(asked)
-    neutral = {
-        key: value for source, keys in layers.items() if is_default(source)
-        for key, value in flat_keys(values).items() if key in keys and key in left
-    }  # fmt: skip
-    sources = _sources(layers, left)
-    return Resolved(config, sources, changed_defaults(config, sources, neutral))
-
-
-def _keys(overrides: Iterable[str]) -> list[str]:
-    return [parse_override(override)[0] for override in overrides]
+    sources = _sources({base.source: base.keys, **upper}, flat_keys(values))
+    return Resolved(config, sources, changed_defaults(config, sources, base.neutral))
 
 
 def _sources(layers: Mapping[str, Iterable[str]], left: Iterable[str]) -> Sources:
@@ -114,18 +105,56 @@ def _sources(layers: Mapping[str, Iterable[str]], left: Iterable[str]) -> Source
 
 
 def load_config(
-    source: str | None = None, overrides: Iterable[str] = (), hardware: str = ""
+    source: str | None = None, overrides: Iterable[str] = (), overlays: Sequence[str] = ()
 ) -> TrainConfig:
     """The configuration alone; see `resolve`."""
-    return resolve(source, overrides, hardware).config
+    return resolve(source, overrides, overlays).config
 
 
-def read_source(source: str) -> dict[str, Any]:
-    """The values of a preset or a TOML file, or only the name of an environment. Raises
-    ConfigError.
+class Source(NamedTuple):
+    """A CONFIG before anything stands below it or on top of it: the name of an environment, or the
+    keys of `files`, by their paths, the last on top. They begin with a `preset` if one is named.
     """
-    name = full_name(split_overlays(source)[0])
-    return {"env": name} if is_env_name(name) else read_toml(config_path(name))
+
+    env: str = ""
+    preset: str = ""
+    files: Mapping[str, dict[str, Any]] = MappingProxyType({})
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All that the preset and the files set."""
+        values: dict[str, Any] = {"env": self.env} if self.env else {}
+        if self.preset:
+            values = read_toml(config_path(self.preset))
+        for keys in self.files.values():
+            values = changed(values, keys)
+        return values
+
+
+def read_source(source: str) -> Source:
+    """What `source` names, with the files that a file extends. Raises ConfigError."""
+    name = full_name(source)
+    if not name or is_env_name(name):
+        return Source(env=name)
+    path = config_path(name)
+    return Source(preset=path.stem) if path.parent == PRESET_FOLDER else _read_file(path)
+
+
+def _read_file(path: Path, extended_by: Sequence[Path] = ()) -> Source:
+    """A file and those that it `extends`, by paths from its own folder. Raises ConfigError."""
+    values = read_toml(path)
+    extends = values.pop("extends", "")
+    if not isinstance(extends, str):
+        raise ConfigError(f"{path}: extends = {extends}: expected a preset or a TOML file")
+    if path.resolve() in (other.resolve() for other in extended_by):
+        raise ConfigError(f"{path}: a file cannot extend itself")
+    below = Source(preset=extends)
+    if extends.endswith(".toml"):
+        below = _read_file(path.parent / extends, [*extended_by, path])
+    elif extends and extends not in preset_names():
+        hint = nearest(extends, preset_names())
+        raise ConfigError(f"{path}: extends = '{extends}': no preset is called so{hint}")
+    return Source("", below.preset, {**below.files, str(path): flat_keys(values)})
 
 
 def is_env_name(source: str) -> bool:
@@ -168,64 +197,55 @@ def preset_hint(config: TrainConfig, sources: Sources) -> str:
     return ""
 
 
-def _env_settings(
-    env: Any, algorithm: Any, overlays: Sequence[str], overrides: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, Iterable[str]]]:
-    """The settings of an environment and an algorithm, and their keys by source."""
-    if preset := _tuned_presets().get((_family(env), str(algorithm))):
-        values = {**read_toml(config_path(preset)), "env": env}
-        return values, {f"preset {preset}": flat_keys(values)}
-    values = _neutral_settings({"env": env, "algorithm": algorithm}, overlays, overrides)
-    return values, {defaults_of(algorithm): flat_keys(values)}
+class _Base(NamedTuple):
+    """The settings below all that somebody typed: `keys` are those of the `source` alone."""
+
+    values: dict[str, Any]
+    source: str
+    keys: Collection[str]
+    neutral: dict[str, Any]  # by whole keys: the neutral defaults
 
 
-def _preset_settings(
-    preset: str, values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, Iterable[str]]]:
-    """The settings of a preset, and their keys by source. Where the overrides name another
-    algorithm, they are that algorithm's neutral defaults; where they name another environment, the
-    preset's without the tables of its environment. Raises ConfigError where there is a preset for
-    the other algorithm.
+def _base(preset: str, env: Any, algorithm: Any, upper: Layers) -> _Base:
+    """The settings that the `upper` ones stand on: of the `preset`, or of the one that is tuned for
+    the environment and the algorithm, or the neutral defaults. Raises ConfigError.
     """
-    given = dict(map(parse_override, overrides))
-    env, algorithm = given.get("env", values["env"]), given.get("algorithm", values["algorithm"])
-    tables = env_sections(values["env"]).keys()
-    if algorithm != values["algorithm"]:
-        written_for = values["algorithm"]
-        if other := _tuned_presets().get((_family(env), str(algorithm))):
-            raise ConfigError(
-                f"algorithm = {algorithm}: the preset {preset} is written for {written_for}; "
-                f"the one for {algorithm} is {other}"
-            )
-        kept = {key: values[key] for key in tables if key in values and env == values["env"]}
-        neutral = {"env": env, "algorithm": algorithm, **kept}
-        values, of_preset = _neutral_settings(neutral, overlays, overrides), flat_keys(kept)
-        by_default = [key for key in flat_keys(values) if key not in of_preset]
-        source = f"{defaults_of(algorithm)} (preset {preset} is for {written_for})"
-        return values, {source: by_default, **({f"preset {preset}": of_preset} if kept else {})}
-    if _family(env) == _family(values["env"]):
-        return {**values, "env": env}, {f"preset {preset}": flat_keys(values)}
-    others = tables - env_sections(str(env)).keys()
-    kept = {key: value for key, value in values.items() if key not in others}
-    return kept, {f"preset {preset} (tuned for {values['env']}, not for {env})": flat_keys(kept)}
+    preset = preset or _tuned_presets().get((_family(env), str(algorithm)), "")
+    if not preset:
+        neutral = _neutral_settings(env, algorithm, {}, upper)
+        keys = flat_keys(neutral)
+        return _Base(neutral, defaults_of(algorithm), keys, keys)
+    own = read_toml(config_path(preset))
+    if algorithm != own["algorithm"]:
+        raise ConfigError(
+            f"algorithm = {algorithm}: the preset {preset} is for {own['algorithm']}; to train "
+            f"with {algorithm}, name the environment: {str(env).removeprefix(GYMNASIUM_PREFIX)}"
+        )
+    source = f"preset {preset}"
+    if _family(env) != _family(own["env"]):
+        source += f" (tuned for {own['env']}, not for {env})"
+        foreign = env_sections(own["env"]).keys() - env_sections(str(env)).keys()
+        own = {key: value for key, value in own.items() if key not in foreign}
+    keys = {**flat_keys(own), "env": env}
+    neutral = _neutral_settings(env, algorithm, keys, upper)
+    return _Base(changed(neutral, keys), source, keys, flat_keys(neutral))
 
 
 def _neutral_settings(
-    values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
+    env: Any, algorithm: Any, preset: Mapping[str, Any], upper: Layers
 ) -> dict[str, Any]:
-    """The neutral defaults of the algorithm and the environment in `values`, which win over them.
-    Raises ConfigError.
+    """The neutral defaults of the algorithm in the environment, for the sizes and the budget that
+    the keys of the `preset` and the `upper` settings have. Raises ConfigError.
     """
-    env, algorithm = values["env"], values["algorithm"]
+    values = {"env": env, "algorithm": algorithm}
     host = find_host(str(env))
     table = base_algorithm(str(algorithm)) if host else ""
-    if host is None or table not in NEUTRAL or host.name == "tinyphysics":
+    if host is None or table not in NEUTRAL:
         return values
-    known = model_for(values).model_fields
-    asked = dict(map(parse_override, [*overlay_overrides(overlays, known), *overrides]))
     if env == "marine_nav" and algorithm_sections()[table].action_kinds == ("Discrete",):
         values = {"marine_nav": {"actions": "discrete"}, **values}
     values = {**host.first_values(env), **values}
+    asked = {key: keys[key] for keys in (preset, *upper.values()) for key in keys}
 
     def filled(**found: Any) -> dict[str, Any]:
         filled = copy.deepcopy(values)
@@ -233,7 +253,7 @@ def _neutral_settings(
             set_value(filled, key, value)
         return filled
 
-    config, _ = _with_overlays(filled(), overlays, overrides)
+    config, _ = _made(changed(filled(), preset), upper)
     facts = config.facts()
     spec = facts.spec
     return filled(
@@ -244,44 +264,36 @@ def _neutral_settings(
     )
 
 
-def _with_overlays(
-    values: dict[str, Any],
-    overlays: Sequence[str],
-    overrides: Sequence[str],
-    keeps_ignored: bool = False,
-) -> tuple[TrainConfig, dict[str, Any]]:
-    """The configuration of `values`, overlays and overrides, and what it was made of. Values that
-    the overrides leave without effect are dropped, unless `keeps_ignored`: nobody typed them.
-    Raises ConfigError.
+def _made(base: dict[str, Any], upper: Layers) -> tuple[TrainConfig, dict[str, Any]]:
+    """The configuration of `base` and the `upper` settings, and what it was made of. Values of
+    `base` that `upper` leaves without effect are dropped: nobody typed them. Raises ConfigError;
+    an error that only overlays cause names them.
     """
+    typed = {source: keys for source, keys in upper.items() if not source.startswith(OVERLAY)}
     while True:
         try:
-            return _all_together(values, overlays, overrides)
+            return _stacked(base, upper)
         except ConfigError as error:
             key = getattr(error.__cause__, "key", None)
-            typed = dict(map(parse_override, overrides))
-            if keeps_ignored or key in typed or key not in flat_keys(values):
-                raise
-            values = copy.deepcopy(values)
-            unset_value(values, key)
+            is_typed = any(key in keys for keys in typed.values())
+            if key in flat_keys(base) and not is_typed:
+                base = copy.deepcopy(base)
+                unset_value(base, key)
+                continue
+            names = [s.removeprefix(f"{OVERLAY} ") for s in upper if s not in typed]
+            explained = error
+            if names:
+                with suppress(ConfigError):
+                    _made(base, typed)  # raises the same error where there are no overlays
+                    explained = ConfigError(f"with {', '.join(names)}: {error}")
+            raise explained from error.__cause__
 
 
-def _all_together(
-    values: dict[str, Any], overlays: Sequence[str], overrides: Sequence[str]
-) -> tuple[TrainConfig, dict[str, Any]]:
-    """Make the configuration; an error that only overlays cause names them."""
-    asked = changed(values, overrides)
-    if overlays:
-        of_overlays = overlay_overrides(overlays, model_for(asked).model_fields)
-        asked = changed(changed(values, of_overlays), overrides)
-    try:
-        return make_config(asked), asked
-    except ConfigError as error:
-        explained = error
-        with suppress(ConfigError):
-            make_config(values, overrides)  # raises the same error where there are no overlays
-            explained = ConfigError(f"with +{'+'.join(overlays)}: {error}")
-        raise explained from error.__cause__
+def _stacked(base: Mapping[str, Any], upper: Layers) -> tuple[TrainConfig, dict[str, Any]]:
+    values = dict(base)
+    for keys in upper.values():  # all are for the environment and the algorithm of `base`
+        values = changed(values, {key: value for key, value in keys.items() if key not in NAMES})
+    return make_config(values), values
 
 
 def preset_names() -> list[str]:
@@ -313,11 +325,14 @@ def config_path(source: str) -> Path:
         hint = nearest_env(source, (*ALL_ENV_NAMES, *preset_names()), most=3)
         if "/" in source and not (is_id(source) or hint.endswith(f":{source}'?")):
             return Path(source)
-        if source.endswith(".py"):
+        name, plus, overlay = source.partition("+")
+        if plus:
+            hint = f"; for an overlay, write {name} --with {overlay}"
+        elif source.endswith(".py"):
             module = Path(source).stem
             hint = f"; to train an environment of your own, write gymnasium:{module}:NAME"
         elif re.fullmatch(r"[\w.]+:\w+", source):
             hint = f"; for a function or a class of a module, write gymnasium:{source}"
-        hint = hint or "; operant train --help-config lists all presets"
+        hint = hint or "; operant train --keys lists all presets"
         raise ConfigError(f"no preset or environment is called '{source}'{hint}")
     return PRESET_FOLDER / f"{source}.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -17,7 +17,9 @@ from ..envs.hosts import describe_again
 from ..envs.spaces import full_name
 from ..settings.interval import UNITS
 from ..settings.section import IgnoredSettingError, Section
-from .env_tables import env_table
+from .defaults import neutral_settings
+from .env_tables import ENV_TABLES, env_table
+from .flat_keys import flat_keys
 from .known_elsewhere import known_elsewhere
 from .own_algorithms import base_algorithm
 from .removed_keys import removed_key
@@ -41,7 +43,7 @@ def make_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tra
     Raises ConfigError, from an IgnoredSettingError where a value would have no effect.
     """
     describe_again()
-    asked = changed(values, overrides)
+    asked = changed(values, parsed(overrides))
     try:
         return model_for(asked).model_validate(asked)
     except ValidationError as error:
@@ -64,7 +66,7 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tr
             f"this version of operant does not take the checkpoint's configuration: {error}"
         ) from None
     overrides = list(overrides)
-    for key, value in map(parse_override, overrides):
+    for key, value in parsed(overrides).items():
         # Said before the tables of another algorithm are refused one by one.
         if key in ("algorithm", "env") and value != getattr(saved, key):
             raise CheckpointError(
@@ -74,11 +76,12 @@ def saved_config(values: Mapping[str, Any], overrides: Iterable[str] = ()) -> Tr
     return make_config(values, overrides) if overrides else saved
 
 
-def changed(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """The values with `key=value` overrides on top. An interval in one unit takes the place of one
-    in another unit that is not asked for as well; `none` takes away what a key need not have.
+def changed(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with `given` ones on top, which have whole keys. An interval in one unit takes the
+    place of one in another unit that is not given as well; `none` takes away what a key need not
+    have.
     """
-    new, given = copy.deepcopy(dict(values)), dict(map(parse_override, overrides))
+    new = copy.deepcopy(dict(values))
     for key, value in given.items():
         prefix, _, name = key.rpartition(".")
         if value and name in UNITS:
@@ -103,6 +106,11 @@ def model_for(values: Mapping[str, Any]) -> type[TrainConfig]:
     return config_model(str(algorithm), str(env))
 
 
+def parsed(overrides: Iterable[str]) -> dict[str, Any]:
+    """The values of `key=value` overrides by their whole keys."""
+    return flat_keys(dict(map(parse_override, overrides)))
+
+
 def parse_override(override: str) -> tuple[str, Any]:
     """`ppo.gamma=0.9` as key and value; the value is read as TOML, else as a number like `10M`,
     else taken as text.
@@ -125,14 +133,41 @@ def parse_override(override: str) -> tuple[str, Any]:
     return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
 
 
-def fields_with_defaults() -> Iterator[tuple[str, str, str]]:
-    """Every key with its default as TOML and its description, in the order of the models; those of
-    tables that not all runs have say which do.
+class Setting(NamedTuple):
+    """A key, its neutral default as TOML for each algorithm that has it, and its description."""
+
+    key: str
+    defaults: dict[str, str]
+    description: str
+
+
+def fields_with_defaults() -> Iterator[Setting]:
+    """Every key, in the order of the models. The neutral defaults are those for environments of
+    other libraries whose observations are vectors and whose actions are choices.
     """
-    yield from _fields(TrainConfig, "")
-    for name, (setting, value) in owners_of_sections().items():
-        for key, default, description in _fields(foreign_section(name), f"{name}."):
-            yield key, default, f"{description} ({setting} = {value})"
+    settings: dict[str, Setting] = {}
+    for algorithm, section in algorithm_sections().items():
+        neutral = neutral_settings(algorithm, {}, is_fast=False)
+        tables = {f"{name}.": table for name, table in section.tables.items()}
+        for prefix, model in {"": TrainConfig, f"{algorithm}.": section, **tables}.items():
+            for key, default, description in _fields(model, prefix):
+                default = _toml(neutral[key]) if key in neutral else default
+                setting = settings.setdefault(key, Setting(key, {}, description))
+                setting.defaults[algorithm] = default
+    yield from settings.values()
+    for name in ENV_TABLES:
+        for key, default, description in _fields(env_table(name), f"{name}."):
+            yield Setting(key, dict.fromkeys(algorithm_sections(), default), description)
+
+
+def values_in_words(defaults: Mapping[str, str]) -> list[str]:
+    """The values with the algorithms that have them, as `1 for dqn, c51`; a value of all alone."""
+    users: dict[str, list[str]] = {}
+    for algorithm, value in defaults.items():
+        users.setdefault(value, []).append(algorithm)
+    if len(users) == 1:
+        return list(users)
+    return [f"{value} for {', '.join(names)}" for value, names in users.items()]
 
 
 def foreign_section(name: str) -> type[Section]:

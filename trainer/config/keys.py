@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from ..envs.names import ALL_ENV_NAMES
 from ..settings.section import Section
 from .files import read_source
-from .from_values import changed, foreign_section, model_for
+from .from_values import changed, foreign_section, model_for, parsed
 from .train_config import DEFAULT_ENV, TrainConfig, algorithm_sections, owners_of_sections
 
 
@@ -24,8 +24,8 @@ def keys_of(source: str | None, overrides: Iterable[str] = ()) -> list[Key]:
     """All keys of the preset, TOML file or environment `source` with `key=value` overrides on top:
     those of its algorithm and its environment. Raises ConfigError where it cannot be read.
     """
-    values = read_source(source or DEFAULT_ENV)
-    return list(_keys(model_for(changed(values, overrides)), ""))
+    values = read_source(source or DEFAULT_ENV).values
+    return list(_keys(model_for(changed(values, parsed(overrides))), ""))
 
 
 def keys_of_all() -> list[Key]:

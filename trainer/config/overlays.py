@@ -4,73 +4,68 @@ for hardware.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 from ...shared.errors import ConfigError, nearest
 from .flat_keys import flat_keys
 from .toml_file import PRESET_FOLDER, read_toml
-from .train_config import algorithm_sections
+from .train_config import TrainConfig, algorithm_sections
 
 OVERLAY_FOLDER = PRESET_FOLDER / "overlays"
 HARDWARE_FOLDER = PRESET_FOLDER / "hardware"
 
 
 def overlay_names() -> list[str]:
-    return sorted(path.stem for path in OVERLAY_FOLDER.glob("*.toml"))
-
-
-def split_overlays(source: str) -> tuple[str, list[str]]:
-    """`mettagrid_ppo+fast` as a configuration and the overlays on it, the last on top. Raises
-    ConfigError for one that there is not.
-    """
-    if "+" not in source or Path(source).exists():
-        return source, []
-    config, *names = source.split("+")
-    for name in names:
-        if name not in overlay_names():
-            known = ", ".join(overlay_names())
-            hint = nearest(name, overlay_names())
-            raise ConfigError(f"no overlay is called '{name}'{hint}; there are {known}")
-    return config, names
-
-
-def overlay_overrides(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The values of overlays as `key=value`, those in tables that a configuration does not know
-    left out: an environment that needs no workers has no `[workers]`.
-    """
-    known = set(known)
-    return [
-        f"{key}={json.dumps(value)}"
-        for name in names
-        for key, value in flat_keys(read_toml(OVERLAY_FOLDER / f"{name}.toml")).items()
-        if key.split(".")[0] in known
-    ]
+    return _names(OVERLAY_FOLDER)
 
 
 def hardware_names() -> list[str]:
-    return sorted(path.stem for path in HARDWARE_FOLDER.glob("*.toml"))
+    return _names(HARDWARE_FOLDER)
 
 
-def hardware_overrides(name: str, env: str, algorithm: str) -> list[str]:
-    """The overlay of some hardware for an environment and an algorithm, as `key=value`: sizes, and
-    what must follow so that learning stays as good. One without tables leaves everything as it is.
+def _names(folder: Path) -> list[str]:
+    return sorted(path.stem for path in folder.glob("*.toml"))
 
-    Raises ConfigError where there is none.
+
+def overlay_values(name: str, env: str, algorithm: str, known: Collection[str]) -> dict[str, Any]:
+    """The values of an overlay by their whole keys, for an environment and an algorithm whose
+    configuration knows some tables. Those of other tables are left out: an environment that needs
+    no workers has no `[workers]`.
+
+    Raises ConfigError where there is no such overlay, and for hardware without sizes for both.
     """
-    if name not in hardware_names():
-        known = ", ".join(hardware_names())
-        hint = nearest(name, hardware_names())
-        raise ConfigError(f"no hardware is called '{name}'{hint}; there are {known}")
+    if name in hardware_names():
+        return _sizes(name, env, algorithm)
+    if name not in overlay_names():
+        there = [*overlay_names(), *hardware_names()]
+        raise ConfigError(
+            f"no overlay is called '{name}'{nearest(name, there)}; there are {', '.join(there)}"
+        )
+    values = flat_keys(read_toml(OVERLAY_FOLDER / f"{name}.toml"))
+    return {key: value for key, value in values.items() if key.split(".")[0] in known}
+
+
+def _sizes(name: str, env: str, algorithm: str) -> dict[str, Any]:
+    """Sizes for some hardware, and what must follow so that learning stays as good. A file without
+    tables leaves everything as it is.
+    """
     tables = read_toml(HARDWARE_FOLDER / f"{name}.toml")
     if tables and env not in tables:
         known = ", ".join(tables)
-        raise ConfigError(f"hardware {name} has sizes for {known} only, and env = {env}")
+        raise ConfigError(f"overlay {name} has sizes for {known} only, and env = {env}")
     tried = [key for key in tables.get(env, {}) if key in algorithm_sections()]
     if tables and algorithm not in tried:
         known = ", ".join(tried)
-        raise ConfigError(
-            f"hardware {name} has sizes for {known} only, and algorithm = {algorithm}"
-        )
-    return [f"{key}={value}" for key, value in flat_keys(tables.get(env, {})).items()]
+        raise ConfigError(f"overlay {name} has sizes for {known} only, and algorithm = {algorithm}")
+    return flat_keys(tables.get(env, {}))
+
+
+def check_overlays(names: Iterable[str], config: TrainConfig) -> None:
+    """Raises ConfigError for an overlay of many agents where there is one agent."""
+    for name in names:
+        if name in overlay_names() and config.num_agents == 1:
+            raise ConfigError(
+                f"overlay {name} is for environments of many agents; {config.env} has one"
+            )

@@ -42,7 +42,6 @@ class EvaluationConfig(Interval):
 class CheckpointConfig(Interval):
     """When to save. The end of a run and its interruption always save."""
 
-    every_iterations: int = Field(50, ge=0, description="interval in iterations; 0: off")
     replay: bool = Field(True, description="save the replay buffer too, so that resuming is exact")
     keep: int = Field(
         3, ge=1, le=1000,

@@ -110,6 +110,11 @@ class Rollout:
         return {name: x for name, x in every.items() if isinstance(x, Tensor)}
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(x.nbytes for x in self._tensors.values())
+
+    @property
     def dones(self) -> Tensor:
         return self.terminated | self.truncated
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -26,13 +26,6 @@ class Interval(Section):
     every_iterations: int = Field(0, ge=0, description="interval in iterations; 0: off")
     every_env_steps: int = Field(0, ge=0, le=10**15, description="interval in env steps; 0: off")
     every_s: float = Field(0.0, ge=0, le=10**8, description="interval in seconds; 0: off")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _another_unit_replaces_the_default(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or "every_iterations" in values:
-            return values
-        return {**values, "every_iterations": 0} if any(map(values.get, UNITS)) else values
 
     @model_validator(mode="after")
     def _has_one_unit(self) -> Self:

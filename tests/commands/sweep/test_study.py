@@ -79,7 +79,7 @@ def test_code_of_a_sweep_that_its_user_did_not_begin_here_is_refused(
         read_definition(sweep)
 
 
-@pytest.mark.parametrize("source", ["mine.toml", "/tmp/mine.toml", "../mine.toml+fast"])
+@pytest.mark.parametrize("source", ["mine.toml", "/tmp/mine.toml", "../mine.toml"])
 def test_a_stored_sweep_begins_with_a_preset_or_with_its_own_file(
     source, sweep, tmp_path, monkeypatch
 ):

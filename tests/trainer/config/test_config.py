@@ -10,12 +10,12 @@ import pytest
 from operant.shared import ConfigError
 from operant.trainer.config.files import load_config, preset_names, resolve
 from operant.trainer.config.from_values import fields_with_defaults, make_config
-from operant.trainer.config.overlays import hardware_names, hardware_overrides
+from operant.trainer.config.overlays import hardware_names
 
 
-def error_of(source=None, *overrides) -> str:
+def error_of(source=None, *overrides, overlays=()) -> str:
     with pytest.raises(ConfigError) as caught:
-        load_config(source, overrides)
+        load_config(source, overrides, overlays)
     text = str(caught.value)
     assert "\n" not in text
     return text
@@ -31,7 +31,7 @@ def shortened(value: object) -> str | None:
 def test_a_preset_is_valid_for_a_few_cores_and_the_same_from_a_checkpoint(preset):
     config = load_config(preset)
     assert config.num_iterations >= 1
-    assert load_config(preset, hardware_overrides("cpu", config.env, config.algorithm)) == config
+    assert load_config(preset, overlays=["cpu"]) == config
     assert make_config(config.model_dump(mode="json")) == config
 
 
@@ -44,38 +44,28 @@ def test_hardware_changes_sizes_and_what_must_follow():
     assert hardware_names() == ["cpu", "gpu_large", "gpu_small"]
     for name, rollout_size in (("gpu_small", 65_536), ("gpu_large", 524_288)):
         for env in WITH_SIZES[name]:
-            overrides = hardware_overrides(name, env, "ppo")
-            config = load_config(f"{env}_ppo", overrides)
+            config = load_config(env, overlays=[name])
             assert config.rollout_size == rollout_size
             # Too few updates to learn from is what a size alone would leave.
             assert config.num_iterations >= 50
-            preset = load_config(f"{env}_ppo")
-            assert config.total_env_steps > preset.total_env_steps
+            assert config.total_env_steps > load_config(env).total_env_steps
             # It is looked at a few times, as a run of the preset's size is.
             assert 2 <= config.num_iterations // config.evaluation.every_iterations <= 20
 
 
 @pytest.mark.parametrize("env", ["tinyphysics", "gymnasium:CartPole-v1", "mountain_car"])
 def test_sizes_that_nobody_has_tried_or_that_do_not_learn_are_refused(env):
-    with pytest.raises(ConfigError, match=f"hardware gpu_large has sizes for .*env = {env}"):
-        hardware_overrides("gpu_large", env, "ppo")
+    text = error_of(env, overlays=["gpu_large"])
+    assert text.startswith("overlay gpu_large has sizes for ")
+    assert text.endswith(f"env = {env}")
 
 
-def test_another_algorithm_than_the_presets_is_answered_with_the_preset_for_it():
+def test_another_algorithm_than_the_presets_is_answered_with_the_environment():
     assert error_of("cart_pole_ppo", "algorithm=pqn") == (
-        "algorithm = pqn: the preset cart_pole_ppo is written for ppo; the one for pqn is "
-        "cart_pole_pqn"
+        "algorithm = pqn: the preset cart_pole_ppo is for ppo; to train with pqn, name the "
+        "environment: cart_pole"
     )
-    text = error_of("pendulum_ppo", "algorithm=sac", "sac.gamma=0.9")
-    assert text.endswith("the one for sac is pendulum_sac")
-
-
-def test_another_algorithm_without_a_preset_has_its_neutral_defaults():
-    assert load_config("acrobot_dqn", ["algorithm=c51"]) == load_config(
-        "acrobot", ["algorithm=c51"]
-    )
-    # What was typed for the other one is refused as ever.
-    text = error_of("acrobot_dqn", "algorithm=c51", "dqn.gamma=0.5")
+    text = error_of("acrobot", "algorithm=c51", "dqn.gamma=0.5")
     assert "dqn.gamma = 0.5 is for algorithm = dqn alone" in text
     assert "did you mean 'rainbow'" in error_of(None, "algorithm=rainbo")
 
@@ -87,18 +77,13 @@ def test_a_table_of_another_algorithm_in_a_file_is_refused(tmp_path):
     assert "ppo.gamma = 0.5 is for algorithm = ppo alone, and algorithm = pqn" in text
 
 
-def test_unknown_hardware_is_named_with_what_there_is():
-    with pytest.raises(ConfigError, match=r"'gpu_smal'.*gpu_small.*there are cpu, gpu_large"):
-        hardware_overrides("gpu_smal", "cart_pole", "ppo")
-
-
 def test_overrides_win_over_the_file_and_the_file_over_defaults(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("num_envs = 8\n[ppo]\ngamma = 0.5\nclip_coef = 0.3\n")
     config = load_config(str(path), ["ppo.gamma=0.25", "policy.activation=relu"])
     assert (config.num_envs, config.ppo.gamma, config.ppo.clip_coef) == (8, 0.25, 0.3)
     assert config.policy.activation == "relu"
-    assert config.rollout_steps == make_config({}).rollout_steps
+    assert config.rollout_steps == load_config().rollout_steps
 
 
 @pytest.mark.parametrize(
@@ -148,7 +133,8 @@ def test_an_unknown_preset_is_answered_with_the_nearest():
     text = error_of("cart_pol_ppo")
     assert "; did you mean 'cart_pole_ppo', '" in text
     assert sum(name in text for name in preset_names()) <= 4  # cart_pole_ppo is part of another
-    assert error_of("xyzzy").endswith("; operant train --help-config lists all presets")
+    assert error_of("grid+fast").endswith("; for an overlay, write grid --with fast")
+    assert error_of("xyzzy").endswith("; operant train --keys lists all presets")
 
 
 @pytest.mark.parametrize("source", ["", " "])
@@ -214,9 +200,9 @@ def test_a_file_that_cannot_be_read_is_named_with_the_place(tmp_path, content, w
 
 
 def test_every_key_has_a_default_and_a_description():
-    for key, default, description in fields_with_defaults():
+    for key, defaults, description in fields_with_defaults():
         assert description, key
-        if default != "(none)":
+        for default in {*defaults.values()} - {"(none)"}:
             tomllib.loads(f"{key} = {default}")
 
 
@@ -233,15 +219,17 @@ def test_a_gpu_s_number_is_answered_with_how_one_is_chosen():
     assert "CUDA_VISIBLE_DEVICES=1" in text
 
 
-@pytest.mark.parametrize("source", ["cart_pole_ppo", "marine_nav_ppo+fast"])
-def test_an_interval_that_is_set_takes_the_place_of_one_in_another_unit(source):
-    config = load_config(source, ["checkpoint.every_s=60", MEMORY])
+@pytest.mark.parametrize(("source", "overlays"), [("cart_pole", []), ("marine_nav", ["fast"])])
+def test_an_interval_that_is_set_takes_the_place_of_one_in_another_unit(source, overlays):
+    config = load_config(source, ["checkpoint.every_s=60", MEMORY], overlays)
     assert (config.checkpoint.every_s, config.checkpoint.every_iterations) == (60, 0)
     assert config.evaluation.every_iterations > 0  # of another table
+    both = ["checkpoint.every_s=60", "checkpoint.every_iterations=5"]
     with pytest.raises(ConfigError, match="an interval has one unit"):
-        load_config(source, ["checkpoint.every_s=60", "checkpoint.every_iterations=5", MEMORY])
+        load_config(source, [*both, MEMORY], overlays)
     # 0 is no interval, and replaces none.
-    assert load_config(source, ["checkpoint.every_s=0", MEMORY]) == load_config(source, [MEMORY])
+    same = load_config(source, ["checkpoint.every_s=0", MEMORY], overlays)
+    assert same == load_config(source, [MEMORY], overlays)
 
 
 MEMORY = "policy.memory.kind=lstm"  # which overlays are for

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from learning import iterate
@@ -35,14 +36,14 @@ def no_presets(monkeypatch):
     monkeypatch.setattr(files, "_tuned_presets", dict)
 
 
-def started(source=None, *overrides: str, hardware="") -> str:
-    config, sources, _ = resolve(source, overrides, hardware)
+def started(source=None, *overrides: str, overlays=()) -> str:
+    config, sources, _ = resolve(source, overrides, overlays)
     return started_in_words(config.algorithm, config.env, sources)
 
 
-def source_of(source: str, *overrides: str, hardware="") -> dict[str, str]:
+def source_of(source: str, *overrides: str, overlays=()) -> dict[str, str]:
     """The source of each key that has one."""
-    listed = resolve(source, overrides, hardware).sources
+    listed = resolve(source, overrides, overlays).sources
     keys = [key for keys in listed.values() for key in keys]
     assert len(keys) == len({*keys})
     return {key: source for source, keys in listed.items() for key in keys}
@@ -88,10 +89,6 @@ def test_an_algorithm_that_is_set_is_not_refused_for_keys_that_nobody_set():
     overrides = ["env=gymnasium:Pendulum-v1", "algorithm=sac", "total_env_steps=5000"]
     config = load_config(None, overrides)
     assert (config.sac.warmup_env_steps, config.evaluation.every_env_steps) == (256, 500)
-    td3 = load_config("mountain_car_continuous_ppo", ["algorithm=td3"])
-    assert td3 == load_config("mountain_car_continuous", ["algorithm=td3"])
-    seas = load_config("marine_nav_ppo", ["algorithm=td3"])
-    assert seas.table("marine_nav") == load_config("marine_nav_ppo").table("marine_nav")
     assert load_config("marine_nav", ["algorithm=c51"]).table("marine_nav").actions == "discrete"
 
 
@@ -131,19 +128,20 @@ def test_the_first_words_of_a_run_say_where_its_settings_come_from(tmp_path):
     assert started("pendulum", "algorithm=sac", "seed=3") == (
         "started sac on pendulum: preset pendulum_sac, 1 setting by you: seed"
     )
-    assert started("grid+fast", "seed=3", "num_envs=64") == (
+    assert started("grid", "seed=3", "num_envs=64", overlays=["fast"]) == (
         "started ppo on grid: preset grid_ppo, overlay fast, 2 settings by you: seed, num_envs"
-    )
-    assert started("acrobot_dqn", "algorithm=c51") == (
-        "started c51 on acrobot: defaults of c51 (preset acrobot_dqn is for dqn)"
     )
     path = tmp_path / "mine.toml"
     path.write_text("num_envs = 8\n")
-    assert started(str(path)) == f"started ppo on cart_pole: your file {path}"
+    assert started(str(path)) == (
+        f"started ppo on cart_pole: preset cart_pole_ppo, your file {path}"
+    )
 
 
 def test_each_setting_has_the_source_that_set_it_last(tmp_path):
-    source = source_of("grid_ppo+fast+smoke", "ppo.gamma=0.9", "policy.memory={kind='gru'}")
+    source = source_of(
+        "grid", "ppo.gamma=0.9", "policy.memory={kind='gru'}", overlays=["fast", "smoke"]
+    )
     assert source["ppo.learning_rate"] == "overlay fast"
     assert source["num_envs"] == "overlay smoke"
     assert source["ppo.gamma"] == source["policy.memory.kind"] == "you"
@@ -151,20 +149,88 @@ def test_each_setting_has_the_source_that_set_it_last(tmp_path):
     assert source["grid.ore_reward"] == "preset grid_ppo"
     assert "seed" not in source  # by default
 
-    source = source_of("cart_pole", "num_envs=64", hardware="gpu_small")
+    source = source_of("cart_pole", "num_envs=64", overlays=["gpu_small"])
     assert source["env"] == source["num_envs"] == "you"
     assert source["algorithm"] == "preset cart_pole_ppo"
-    assert source["rollout_steps"] == "hardware gpu_small"
+    assert source["rollout_steps"] == "overlay gpu_small"
 
     path = tmp_path / "mine.toml"
     path.write_text("num_envs = 8\nseed = 5\n")
     source = source_of(str(path), "seed=6")
-    assert source == {"num_envs": f"your file {path}", "seed": "you"}
+    assert (source["num_envs"], source["seed"]) == (f"your file {path}", "you")
+    assert source["rollout_steps"] == "preset cart_pole_ppo"
 
 
 def test_the_default_of_a_setting_is_what_the_run_had_without_it():
     _, _, defaults = resolve("gymnasium:CartPole-v1", ["num_envs=16", "seed=7"])
     assert defaults == {"num_envs": 8, "seed": 1}
+
+
+def outcome(source: str, *overrides: str) -> dict[str, Any] | str:
+    """The settings, or the reason why there are none: grid takes ppo alone."""
+    try:
+        return load_config(source, overrides).model_dump()
+    except ConfigError as error:
+        return str(error)
+
+
+FAMILIES = (*ENVS, "grid", "marine_nav", "minatar_breakout", "gymnasium:HalfCheetah-v5")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "env"),
+    [(a, env) for env in FAMILIES for a in algorithm_sections() if can_act(a, env)],
+)
+def test_a_file_of_two_lines_is_the_command_line(algorithm, env, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(f'env = "{env}"\nalgorithm = "{algorithm}"\n')
+    assert outcome(str(path)) == outcome(env, f"algorithm={algorithm}")
+
+
+def test_the_keys_of_a_file_are_the_same_as_overrides(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'env = "CartPole-v1"\nalgorithm = "sac"\ntotal_env_steps = 5000\n'
+        '[evaluation]\nevery_iterations = 3\n[ppo]\ntarget_kl = "none"\n'
+    )
+    overrides = ["total_env_steps=5000", "evaluation.every_iterations=3", "ppo.target_kl=none"]
+    config = load_config(str(path), ["algorithm=ppo"])
+    assert config == load_config("CartPole-v1", overrides)
+    assert config.checkpoint.every_env_steps == 500  # follows the budget of the file
+
+
+@pytest.mark.parametrize(
+    "preset", ["cart_pole_ppo_smoke", "cart_pole_dqn", "grid_ppo_fast", "pendulum_tqc"]
+)
+def test_a_file_that_extends_a_preset_and_changes_one_key_differs_in_that_key_alone(
+    preset, tmp_path
+):
+    path, above = tmp_path / "mine.toml", tmp_path / "more" / "above.toml"
+    path.write_text(f'extends = "{preset}"\nseed = 5\n')
+    above.parent.mkdir()
+    above.write_text('extends = "../mine.toml"\nnum_threads = 1\n')
+    values = load_config(preset).model_dump()
+    assert load_config(str(path)).model_dump() == {**values, "seed": 5}
+    assert load_config(str(above)).model_dump() == {**values, "seed": 5, "num_threads": 1}
+    source = source_of(str(above))
+    assert source["num_envs"] == f"preset {preset}"
+    assert source["seed"] == f"your file {above.parent / '../mine.toml'}"
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ('extends = "mine.toml"', "mine.toml: a file cannot extend itself"),
+        ('extends = "cart_pole"', "extends = 'cart_pole': no preset is called so"),
+        ("extends = 3", "extends = 3: expected a preset or a TOML file"),
+        ('extends = "pendulum_sac"\nalgorithm = "ppo"', "the preset pendulum_sac is for sac"),
+    ],
+)
+def test_what_a_file_cannot_extend_is_one_line(content, error, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=error):
+        load_config(str(path))
 
 
 def test_two_environments_are_one_too_many():

@@ -132,7 +132,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
     [
         (CART_POLE, ("env=pendulum", "policy.distribution=beta", "policy.initial_log_std=-1"),
          "gaussians"),
-        (CART_POLE, ("algorithm=muzero",), "'muzero' is not an algorithm; there are ppo, "),
+        ("cart_pole", ("algorithm=muzero",), "'muzero' is not an algorithm; there are ppo, "),
         (CART_POLE_PQN, ("env=pendulum",),
          "pqn needs discrete actions; pendulum has continuous ones; use ppo, .*ddpg"),
         (PENDULUM_SAC, ("env=cart_pole",),
