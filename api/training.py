@@ -99,7 +99,7 @@ def train(
         raise UsageError(
             "callback: did you mean callbacks, a list, as callbacks=[StopAtReturn(475)]?"
         )
-    check_argument("presets", presets, list | tuple, "a list of overlays, as ['fast']")
+    check_argument("presets", presets, (list, tuple), "a list of overlays, as ['fast']")
     resumed = None if resume is None else listed(folder_of(resume))
     former = flat_keys(resumed.manifest().get("config", {})) if resumed else {}
     if isinstance(policy, Mapping):
