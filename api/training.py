@@ -97,7 +97,7 @@ def train(
     check_argument("detach", detach, bool, "True or False")
     if "callback" in settings:  # as in Stable-Baselines3
         raise UsageError("callback: did you mean callbacks, a list, as callbacks=[Mine()]?")
-    check_argument("presets", presets, list | tuple, "a list of overlays, as ['fast']")
+    check_argument("presets", presets, (list, tuple), "a list of overlays, as ['fast']")
     resumed = None if resume is None else listed(folder_of(resume))
     former = flat_keys(resumed.manifest().get("config", {})) if resumed else {}
     if isinstance(policy, Mapping):

@@ -41,7 +41,7 @@ def facts_of_run(resolved: Resolved) -> dict[str, Any]:
     return {
         "env": config.env,
         "observations": {"shape": list(obs_shape(spec)), "type": np.dtype(spec.obs_type).name},
-        "actions": {"type": type(spec.actions).__name__, **_plain(asdict(spec.actions))},
+        "actions": {"type": type(spec.actions).__name__, **asdict(spec.actions)},
         "agents": config.num_agents,
         "algorithm": config.algorithm,
         "total_env_steps": config.total_env_steps,
@@ -133,8 +133,3 @@ def _described(network: nn.Module) -> dict[str, Any]:
 def _in_words(actions: Mapping[str, Any]) -> str:
     values = (f"{key} = {value}" for key, value in actions.items() if key != "type")
     return f"{actions['type']}: {', '.join(values)}"
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without arrays, for JSON."""
-    return {key: getattr(value, "tolist", lambda v=value: v)() for key, value in values.items()}

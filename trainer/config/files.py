@@ -89,7 +89,7 @@ def resolve(
     config, values = _made(base.values, upper)
     check_overlays(overlays, config)
     workers = getattr(config, "workers", None)
-    if workers and "workers.num_workers" in flat_keys(asked):
+    if workers and any("workers.num_workers" in keys for keys in (given, *files.values())):
         workers.check_cores(config.num_envs)  # a preset's number is one for larger machines, too
     sources = _sources({base.source: base.keys, **upper}, flat_keys(values))
     return Resolved(config, sources, changed_defaults(config, sources, base.neutral))
@@ -132,7 +132,9 @@ class Source(NamedTuple):
 
 
 def read_source(source: str) -> Source:
-    """What `source` names, with the files that a file extends. Raises ConfigError."""
+    """The environment, the preset or the file `source`, with all that a file extends. Raises
+    ConfigError.
+    """
     name = full_name(source)
     if not name or is_env_name(name):
         return Source(env=name)
@@ -216,7 +218,7 @@ def _base(preset: str, env: Any, algorithm: Any, upper: Layers) -> _Base:
         keys = flat_keys(neutral)
         return _Base(neutral, defaults_of(algorithm), keys, keys)
     own = read_toml(config_path(preset))
-    if algorithm != own["algorithm"]:
+    if algorithm != own["algorithm"] and base_algorithm(str(algorithm)) in NEUTRAL:
         raise ConfigError(
             f"algorithm = {algorithm}: the preset {preset} is for {own['algorithm']}; to train "
             f"with {algorithm}, name the environment: {str(env).removeprefix(GYMNASIUM_PREFIX)}"

@@ -148,8 +148,9 @@ def fields_with_defaults() -> Iterator[Setting]:
     settings: dict[str, Setting] = {}
     for algorithm, section in algorithm_sections().items():
         neutral = neutral_settings(algorithm, {}, is_fast=False)
-        tables = {f"{name}.": table for name, table in section.tables.items()}
-        for prefix, model in {"": TrainConfig, f"{algorithm}.": section, **tables}.items():
+        models: dict[str, type[Section]] = {"": TrainConfig, f"{algorithm}.": section}
+        models |= {f"{name}.": table for name, table in section.tables.items()}
+        for prefix, model in models.items():
             for key, default, description in _fields(model, prefix):
                 default = _toml(neutral[key]) if key in neutral else default
                 setting = settings.setdefault(key, Setting(key, {}, description))
