@@ -228,7 +228,7 @@ def _base(preset: str, env: Any, algorithm: Any, upper: Layers) -> _Base:
         source += f" (tuned for {own['env']}, not for {env})"
         foreign = env_sections(own["env"]).keys() - env_sections(str(env)).keys()
         own = {key: value for key, value in own.items() if key not in foreign}
-    keys = {**flat_keys(own), "env": env}
+    keys = {**flat_keys(own), "env": env, "algorithm": algorithm}
     neutral = _neutral_settings(env, algorithm, keys, upper)
     return _Base(changed(neutral, keys), source, keys, flat_keys(neutral))
 
