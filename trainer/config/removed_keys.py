@@ -7,7 +7,7 @@ GONE = "gone: "
 # `*` stands for the algorithm's own table. The value is the new key, or "gone: " and the reason.
 REMOVED_KEYS = {
     "evaluation.time_fraction": "evaluation.every_env_steps",
-    "normalization.reward_centring": GONE + "reward and reward_limit are left",
+    "normalization.reward_centring": GONE + "use normalization.reward",
     "ranks.silent_for_s": GONE + "a rank counts as lost after 7 s of silence",
     "recorder.on": GONE + "every run has a recorder",
     "recorder.wait_s": GONE + "a run that ends waits up to 2 s for its recorder",
@@ -23,7 +23,7 @@ REMOVED_KEYS = {
     "replay.importance_exponent": GONE + "it is 0.4 at first and rises to 1",
     "kickstart.act_prob": GONE + "teachers do not act",
     "kickstart.fade_fraction": GONE + "it is 0.5",
-    "*.nan_updates": GONE + "such an update is skipped",
+    "*.nan_updates": GONE + "an update with NaN or infinity is skipped",
     "*.learn_alpha": GONE + 'alpha = "auto" is tuned, a number stays',
     "*.target_every": GONE + "targets move with every update of the actor",
 }
@@ -32,7 +32,8 @@ REMOVED_KEYS = {
 def removed_key(key: str, algorithm: str) -> str:
     """The end of an error's text for a key that 0.3 had; empty for other keys."""
     table, _, name = key.rpartition(".")
-    now = REMOVED_KEYS.get(f"*.{name}" if table == algorithm else key, "")
+    names = (key, f"*.{name}") if table == algorithm else (key,)
+    now = next((REMOVED_KEYS[name] for name in names if name in REMOVED_KEYS), "")
     now = now.replace("*", algorithm)
     if now.startswith(GONE):
         return f" is {now}"

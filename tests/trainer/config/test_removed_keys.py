@@ -12,14 +12,16 @@ from operant.trainer.config.removed_keys import GONE, REMOVED_KEYS
 @pytest.mark.parametrize(
     ("override", "line"),
     [
+        ("ppo.clip_schedule=linear", "is gone: ppo.clip_coef stays as it is over the run"),
         ("ranks.silent_for_s=3", "is gone: a rank counts as lost after 7 s of silence"),
         ("evaluation.time_fraction=0.2", "is now 'evaluation.every_env_steps'"),
         ("sac.learn_alpha=false", 'is gone: alpha = "auto" is tuned, a number stays'),
     ],
 )
 def test_a_removed_key_is_one_line(override, line):
+    algorithm = "ppo" if override.startswith("ppo.") else "sac"
     with pytest.raises(ConfigError) as caught:
-        make_config({"env": "pendulum", "algorithm": "sac"}, [override])
+        make_config({"env": "pendulum", "algorithm": algorithm}, [override])
     assert str(caught.value) == f"{override.partition('=')[0]} {line}"
 
 
