@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -80,7 +80,7 @@ class Policy:
     @property
     def module(self) -> torch.nn.Module:
         """The network, a `torch.nn.Module`."""
-        return self._trained.policy
+        return cast(torch.nn.Module, self._trained.policy)
 
     @property
     def is_recurrent(self) -> bool:

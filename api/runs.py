@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import subprocess
 import threading
@@ -129,9 +130,9 @@ class Run:
 
     def policy(self, checkpoint: str | int = "newest") -> Policy:
         """The policy of a checkpoint; see `operant.load`, which takes more arguments."""
-        from .policies import load
-
-        return load(self, checkpoint=checkpoint)
+        policies = importlib.import_module(".policies", __package__)  # which imports PyTorch
+        loaded: Policy = policies.load(self, checkpoint=checkpoint)
+        return loaded
 
     def wait(self, timeout_s: float | None = None) -> RunStatus:
         """Wait until the run has ended, or for `timeout_s` seconds, and return its status. Raises

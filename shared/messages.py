@@ -1,5 +1,5 @@
-"""What the library says, through `logging.getLogger("operant")`: lines on standard error unless the
-program gives that logger another level or other handlers.
+"""Messages of the library, through `logging.getLogger("operant")`: lines on standard error, unless
+the program gives that logger another level or other handlers.
 """
 
 from __future__ import annotations

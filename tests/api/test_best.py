@@ -77,7 +77,9 @@ def test_commands_take_it(monkeypatch):
     best = operant.load(run, checkpoint="best").iteration
     told = command("eval", run.id, "--episodes", "3", "--checkpoint", "best").stdout
     assert f"iteration {best}: return" in told
-    assert operant_json("eval", run.id, "--episodes", "3", "--checkpoint", "10")["episodes"] == 3
+    assert (
+        operant_json("eval", run.id, "--episodes", "3", "--checkpoint", "10")["num_episodes"] == 3
+    )
     assert "has no checkpoint 11; there are: newest," in error_line(
         "eval", run.id, "--checkpoint", "11"
     )

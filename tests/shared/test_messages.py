@@ -1,4 +1,4 @@
-"""What the library says goes through logging, and a program may change that."""
+"""Messages of the library go through logging, and a program may change that."""
 
 from __future__ import annotations
 
