@@ -191,8 +191,8 @@ class Policy:
         return result, after.numpy() if self.is_recurrent else None
 
     def to_onnx(self, path: str | Path) -> None:
-        """Write the greedy policy to `path`, as `operant export --to onnx` does. An existing file
-        is overwritten. Raises UsageError if it cannot be written.
+        """Write the greedy policy to `path`, as `operant export -o FILE.onnx` does. An existing
+        file is overwritten. Raises UsageError if it cannot be written.
         """
         from ..trainer.experiment.onnx_export import write_trained
 

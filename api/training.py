@@ -84,7 +84,7 @@ def train(
 
     `name` is the middle part of the run's id, by default the environment and the algorithm. Several
     runs may have the same, also at the same time: each has an id and a folder of its own. A name
-    that `operant rename` gave another run, or one with a slash or a colon, is a UsageError.
+    that `operant edit --rename` gave another run, or one with a slash or a colon, is a UsageError.
 
     `operant stop` and the monitor's stop end the run in good order, and `train` returns it. Ctrl-C,
     or a notebook's interrupt, finishes the iteration, saves a checkpoint and raises

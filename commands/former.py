@@ -1,4 +1,4 @@
-"""What replaces the commands and options of operant 0.3. It goes with 0.5."""
+"""The commands and options of operant 0.3, and what to write now. It goes with 0.5."""
 
 from __future__ import annotations
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ..shared.errors import UsageError
 from .command import Command, json_option
 from .helpers.choosing_a_run import chosen_host, looked_anywhere, run_or_sweep, sweep_called
+
+if TYPE_CHECKING:
+    from ..shared.runs.run_folder import Run
 
 
 @click.command("status", cls=Command)
@@ -43,8 +48,8 @@ def _show_run(name: str | None, latest: bool, as_json: bool) -> None:
 
     status, notes = looked_anywhere(name, latest)
     remote = chosen_host(name, latest)  # whose folder is out of reach
-    lost = {} if remote else _num_lost(status.run)
     chosen = None if remote else find_run(status.run)
+    lost = _num_lost(chosen) if chosen else {}
     view = look_once(chosen) if chosen else None
     hints = hints_in_words(view) if view else []
     if as_json:
@@ -61,12 +66,10 @@ def _show_run(name: str | None, latest: bool, as_json: bool) -> None:
         print_line(f"  hint: {hint}")
 
 
-def _num_lost(run_id: str) -> dict[str, int]:
+def _num_lost(run: Run) -> dict[str, int]:
     """The numbers of rows and messages that were lost; without those that are 0."""
     from ..shared.rows.row_file_reader import num_lost
-    from ..shared.runs.find_runs import find_run
 
-    run = find_run(run_id)
     num_rows, num_events = num_lost(run.rows_path)
     counts = {"rows": num_rows, "messages": num_events}
     return {what: count for what, count in counts.items() if count}

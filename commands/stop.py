@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..shared.processes.lock import Holder
     from ..shared.runs.run_folder import Run
+    from ..shared.runs.sweep_folder import Sweep
 
 PATIENCE_S = 30.0
 LOOK_AGAIN_S = 0.05
@@ -40,9 +41,7 @@ def command(name: str | None, latest: bool, as_json: bool) -> None:
     if not (name or latest):
         raise UsageError("stop which run? name a run or a sweep, or give --latest")
     if sweep := sweep_called(name):
-        from .sweep.status import stop_sweep
-
-        stop_sweep(sweep, as_json)
+        _stop_sweep(sweep, as_json)
     else:
         _stop(chosen_run(name, latest, must_be_only=True), as_json)
 
@@ -61,6 +60,20 @@ def _stop(chosen: Run, as_json: bool) -> None:
         return
     ended = headline(status) if status else "stopped; its folder was deleted"
     print_line(f"{chosen.id}{'' if was_running else ' is not running'}: {ended}")
+
+
+def _stop_sweep(sweep: Sweep, as_json: bool) -> None:
+    from ..shared.processes.lock import lock_holder
+    from .helpers.output import print_line
+    from .sweep.status import in_words, show_sweep
+
+    was_running = sweep.is_held()
+    if was_running:
+        stop_holder(lambda: lock_holder(sweep.lock_path), f"sweep {sweep.name}")
+    if as_json:
+        show_sweep(sweep, as_json)
+    else:
+        print_line(f"{sweep.name}{'' if was_running else ' is not running'}: {in_words(sweep)}")
 
 
 def stop_run(chosen: Run, by: str = "by operant stop") -> None:

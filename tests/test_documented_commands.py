@@ -80,11 +80,8 @@ def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
     """The innermost command, and what it is given."""
     command: click.Command = cli
     while isinstance(command, click.Group) and words and words[0] != "--help":
-        context = click.Context(command)
         name, *rest = words[0].partition("|")[0], *words[1:]
-        if command.name == "sweep" and name not in command.list_commands(context):
-            name, rest = "begin", words
-        found = command.get_command(context, name)
+        found = command.get_command(click.Context(command), name)
         assert found, f"there is no {name}"
         command, words = found, rest
     return command, words

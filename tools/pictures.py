@@ -13,33 +13,21 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from browser import BROWSER
 from PIL import Image
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-
-
-class Snapshot(NamedTuple):
-    """A picture of a run's screen, after some keys, with the runs `beside` it."""
-
-    size: tuple[int, int]
-    theme: str | None = None
-    keys: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
-
-
 RUNS = {"first": "2.5e-3", "careful": "1e-3", "timid": "3e-4"}  # and their learning rates
-SNAPSHOTS = {
-    "monitor.svg": Snapshot((120, 40)),
-    "monitor-chart.svg": Snapshot((100, 28), keys=("enter", "s", "comma", "comma", "comma")),
-    "monitor-panes.svg": Snapshot((120, 32), keys=("1",)),
-    "monitor-light.svg": Snapshot((100, 30), theme="light"),
-    "monitor-runs.svg": Snapshot(
-        (120, 34), keys=("escape", "p", "enter"), beside=("careful", "timid")
-    ),
+# Columns and rows, theme, keys that are pressed, and runs beside the first.
+SNAPSHOTS: dict[str, tuple[tuple[int, int], str | None, Sequence[str], Sequence[str]]] = {
+    "monitor.svg": ((120, 40), None, (), ()),
+    "monitor-chart.svg": ((100, 28), None, ("enter", "s", "comma", "comma", "comma"), ()),
+    "monitor-panes.svg": ((120, 32), None, ("1",), ()),
+    "monitor-light.svg": ((100, 30), "light", (), ()),
+    "monitor-runs.svg": ((120, 34), None, ("escape", "p", "enter"), ("careful", "timid")),
 }
 MOVING, SIZE, NUM_FRAMES, FRAME_S, LAST_S = "monitor.gif", (96, 28), 32, 0.25, 3.0
 WIDTH = 1056  # pixels of the moving picture
@@ -47,15 +35,6 @@ WIDTH = 1056  # pixels of the moving picture
 
 def operant(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "operant", *arguments], check=True)
-
-
-def drawn(name: str, snapshot: Snapshot) -> str:
-    """An SVG file of the monitor."""
-    from operant.monitor.picture import picture
-    from operant.shared.runs.find_runs import find_run
-
-    beside = [find_run(other) for other in snapshot.beside]
-    return picture(find_run(name), snapshot.size, snapshot.theme, snapshot.keys, beside)
 
 
 async def replayed(name: str) -> list[str]:
@@ -102,14 +81,18 @@ def write_gif(path: Path, images: list[Image.Image]) -> None:
 
 
 def main() -> None:
+    from operant.monitor.picture import picture
+    from operant.shared.runs.find_runs import find_run
+
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"OPERANT_HOME": home, "XDG_CONFIG_HOME": home}
         operant("play", "zoo:acrobot", "-o", str(PICTURES / "play.gif"))
         for name, rate in RUNS.items():
             operant("train", "cart_pole_ppo", "--name", name, "--set", "total_env_steps=600_000",
                     "--set", f"ppo.learning_rate={rate}")  # fmt: skip
-        for name, snapshot in SNAPSHOTS.items():
-            (PICTURES / name).write_text(drawn("first", snapshot), "utf-8")
+        for name, (size, theme, keys, beside) in SNAPSHOTS.items():
+            svg = picture(find_run("first"), size, theme, keys, [find_run(run) for run in beside])
+            (PICTURES / name).write_text(svg, "utf-8")
         frames = asyncio.run(replayed("first"))
         write_gif(PICTURES / MOVING, [rastered(frame, Path(home)) for frame in frames])
 

@@ -38,7 +38,7 @@ def random_actions(spec: EnvSpec, steps: int, num_envs: int) -> np.ndarray[Any, 
 
 
 def own_sides(config: TrainConfig, device: torch.device) -> list[Side]:
-    """What `operant bench` measures: env steps, unless another library makes them, and training."""
+    """The sides of `operant bench`: env steps, unless another library makes them, and training."""
     training = Training(config, device)
     spec = describe(config)
     if not isinstance(spec, EnvSpec):

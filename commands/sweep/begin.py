@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ class CountOrNone(click.IntRange):
         super().__init__(1, 100_000)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return 0 if value in ("none", 0) else super().convert(value, param, ctx)
+        return 0 if value == "none" else super().convert(value, param, ctx)
 
 
 @click.command("sweep", cls=Command)
@@ -125,14 +125,13 @@ def command(
     NAME` prints the trials, best first, and `operant runs --sweeps` all sweeps. Ctrl-C, or `operant
     stop NAME`, saves checkpoints, and --resume NAME continues, also after a kill or a crash.
     """
+    from ..helpers.output import print_json, print_line
     from .definition import check_optuna
 
     check_optuna()
     name = ""
     try:
         if resume is not None:
-            if given["tries"] and _try_in_running(resume, config, given):
-                return 0
             sweep, lock, definition = _gone_on_with(resume, config, given)
         else:
             if config is None:
@@ -140,6 +139,13 @@ def command(
             sweep, lock, definition = _begun(config, **given)
         name = sweep.name
         tries = given["tries"]
+        if lock is None:
+            _enqueue(sweep, definition, tries)
+            if as_json:
+                print_json({"name": name, "state": "running", "tries": tries})
+            else:
+                print_line(f"{name} runs already, and tries {' and '.join(tries)} next")
+            return 0
         try:
             if not detach:
                 return _run(sweep, definition, tries, as_json)
@@ -210,60 +216,35 @@ def _shared(definition: Definition, storage: str, name: str | None) -> Definitio
 def _gone_on_with(
     name: str, config: str | None, given: dict[str, Any]
 ) -> tuple[Sweep, Any, Definition]:
-    """A sweep that there is, with as many trials and as many at once as are asked for now. Raises
-    UsageErrors.
+    """A sweep that there is, with as many trials and as many at once as are asked for now, and its
+    lock: None if it runs and is to try more values. Raises UsageErrors.
     """
     from ...shared.processes.lock import RunLock
     from ...shared.runs.sweep_folder import find_sweep
     from .definition import read_definition, write_definition
 
-    may_change = {"trials": "num_trials", "parallel": "parallel"}
-    _check_only(name, config, given, {*may_change, "tries"})
-    sweep = find_sweep(name)
-    if sweep.is_held():
-        shown = f"`operant status {sweep.name}` shows it"
-        raise UsageError(f"sweep {sweep.name} is running already; {shown}")
-    definition = read_definition(sweep)
-    changes = {field: given[key] for key, field in may_change.items() if given[key]}
-    lock = RunLock(sweep.lock_path)
-    if changes:
-        definition = replace(definition, **changes)
-        write_definition(sweep, definition)
-    return sweep, lock, definition
-
-
-def _check_only(
-    name: str, config: str | None, given: dict[str, Any], may_change: Collection[str]
-) -> None:
-    """Raises UsageError for what `--resume name` does not take."""
     options = {"overrides": "set", "params": "param", "objectives": "objective"}
-    changed = [key for key, value in given.items() if value and key not in may_change]
+    fields = {"trials": "num_trials", "parallel": "parallel"}
+    changes = {field: given[key] for key, field in fields.items() if given[key]}
+    changed = [key for key, value in given.items() if value and key not in (*fields, "tries")]
     if config is not None or changed:
         what = config or f"--{options.get(changed[0], changed[0]).replace('_', '-')}"
         raise UsageError(
             f"--resume {name} and {what} exclude each other: a sweep keeps what it searches, and "
             "--trials and --parallel alone may change; --try adds values"
         )
-
-
-def _try_in_running(name: str, config: str | None, given: dict[str, Any]) -> bool:
-    """Add the values of --try to a sweep that another process runs; False if none does."""
-    from ...shared.runs.sweep_folder import find_sweep
-    from ..helpers.output import print_line
-    from .definition import read_definition
-
     sweep = find_sweep(name)
-    if not sweep.is_held():
-        return False
-    _check_only(name, config, given, {"tries"})
-
-    from .found_table import in_words
-
+    if sweep.is_held():
+        if changes or not given["tries"]:
+            shown = f"`operant status {sweep.name}` shows it"
+            raise UsageError(f"sweep {sweep.name} is running already; {shown}")
+        return sweep, None, read_definition(sweep)
     definition = read_definition(sweep)
-    _enqueue(sweep, definition, given["tries"])
-    for values in _suggestions(given["tries"], definition):
-        print_line(f"{sweep.name} tries {in_words(values)} next")
-    return True
+    lock = RunLock(sweep.lock_path)
+    if changes:
+        definition = replace(definition, **changes)
+        write_definition(sweep, definition)
+    return sweep, lock, definition
 
 
 def _run(sweep: Sweep, definition: Definition, tries: Sequence[str], as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""What a sweep has found, for `operant status`, `stop` and `runs --sweeps`."""
+"""The results of sweeps, for `operant status`, `stop` and `runs --sweeps`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from ...monitor.render.columns import Column
 from ...monitor.render.formatting import format_duration
 from ...monitor.sweeps.lines import draw_importances, ranked, summary, trial_columns
 from ...shared.errors import RunFolderError
-from ...shared.processes.lock import lock_holder
 from ...shared.runs.sweep_folder import Sweep, list_sweeps
 from ..helpers.output import print_json, print_line, print_table
-from ..stop import stop_holder
 
 if TYPE_CHECKING:
     from ...shared.runs.sweep_table import SweepTable
@@ -27,17 +25,6 @@ def show_sweep(sweep: Sweep, as_json: bool) -> None:
         print_json({"state": sweep.state(table), **table.as_json()})
         return
     print_sweep(sweep, table)
-
-
-def stop_sweep(sweep: Sweep, as_json: bool) -> None:
-    """Stop a sweep: its runs finish their iterations and save checkpoints."""
-    was_running = sweep.is_held()
-    if was_running:
-        stop_holder(lambda: lock_holder(sweep.lock_path), f"sweep {sweep.name}")
-    if as_json:
-        show_sweep(sweep, as_json)
-        return
-    print_line(f"{sweep.name}{'' if was_running else ' is not running'}: {in_words(sweep)}")
 
 
 def print_sweeps(as_json: bool) -> None:

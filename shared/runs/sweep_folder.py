@@ -9,7 +9,6 @@ from typing import Literal
 from ..errors import RunFolderError, SweepNotFoundError, UsageError
 from ..processes.lock import lock_holder
 from ..text.harmless import one_line
-from .owners import is_own_folder
 from .run_folder import FileIn, folders_in, home_folder, make_home
 from .small_file import read_json, write_whole
 from .sweep_table import SweepTable
@@ -83,20 +82,14 @@ def list_sweeps() -> list[Sweep]:
     return [Sweep(folder) for folder in sorted(folders, key=_begun, reverse=True)]
 
 
-def find_sweep(wanted: str | None) -> Sweep:
-    """The sweep that `wanted` names, by its name or a part that no other has; without it, the
-    latest of this user.
+def find_sweep(wanted: str) -> Sweep:
+    """The sweep that `wanted` names, by its name or a part that no other has.
 
     Raises SweepNotFoundError, which names existing ones.
     """
     sweeps = list_sweeps()
     if not sweeps:
         raise SweepNotFoundError(f"no sweeps in {sweeps_folder()} yet; `operant sweep` starts one")
-    if wanted is None:
-        latest = next((sweep for sweep in sweeps if is_own_folder(sweep.folder)), None)
-        if latest is None:
-            raise SweepNotFoundError(f"no sweep in {sweeps_folder()} is yours; name one")
-        return latest
     matches = [sweep for sweep in sweeps if sweep.name == wanted] or [
         sweep for sweep in sweeps if wanted in sweep.name
     ]

@@ -316,7 +316,7 @@ def test_bad_input_is_one_line(there):
     assert "does not name a host" in error_line("runs", "--host", "-oProxyCommand=date")
     assert "--host is empty" in error_line("runs", "--host", "")
     assert "`operant runs --host a`" in error_line("status", "a:/")
-    assert "`operant runs --host`" in error_line("monitor", "--host", "a", "--json")
+    assert "`operant runs --host`" in error_line("monitor", "--host", "a", "--once")
     assert "excludes RUN" in error_line("monitor", "--host", "a", "far")
     assert "excludes RUN" in error_line("monitor", "--host", "a", "b:/")
     assert "needs a terminal" in error_line("monitor", "a:/")

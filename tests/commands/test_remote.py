@@ -41,12 +41,13 @@ def followed(session: RunSession) -> RemoteRun:
 
 def test_status_and_monitor_tell_of_a_run_elsewhere(ssh):
     session = start_session()
-    for command in ("status", "monitor"):
-        status = operant_json(command, "127.0.0.1:far")
-        assert status["id"] == f"127.0.0.1:{session.run.id}"
-        assert (status["state"], status["env_steps"]) == ("running", 100)
-        assert status["metrics"] == {"loss": 0.5}
-    assert "loss" in operant("status", "127.0.0.1:").stdout  # the latest, as lines
+    status = operant_json("status", "127.0.0.1:far")
+    assert (status["id"], status["host"]) == (f"127.0.0.1:{session.run.id}", "127.0.0.1")
+    assert (status["state"], status["env_steps"]) == ("running", 100)
+    assert (status["metrics"], status["folder"]) == ({"loss": 0.5}, None)
+    for latest in ("127.0.0.1:", "127.0.0.1:latest"):
+        assert "loss" in operant("status", latest).stdout
+    assert "loss" in operant("monitor", "127.0.0.1:far", "--once").stdout
     session.close("finished", 0)
 
 

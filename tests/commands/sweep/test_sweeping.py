@@ -21,7 +21,7 @@ from operant.shared.processes.lock import TRAINER, lock_holder
 from operant.shared.runs.find_runs import list_runs
 from operant.shared.runs.run_folder import Run, runs_folder
 from operant.shared.runs.status import read_status
-from operant.shared.runs.sweep_folder import Sweep, find_sweep, sweeps_folder
+from operant.shared.runs.sweep_folder import Sweep, find_sweep, list_sweeps, sweeps_folder
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_trials_are_runs_and_a_killed_one_fails_alone(started):
     pid = trainer_pid(endless)
     values = "ppo.learning_rate=0.002,total_env_steps=4096"
     told = operant("sweep", "--resume", "search", "--try", values)
-    assert told.stdout.startswith("search tries ppo.learning_rate=0.002"), told.stderr
+    assert told.stdout == f"search runs already, and tries {values} next\n", told.stderr
     os.kill(pid, signal.SIGKILL)
     out, err = process.communicate()
     assert process.returncode == 0, err
@@ -183,10 +183,11 @@ def test_a_trial_that_is_worse_than_the_others_is_stopped_in_good_order(started,
     )  # fmt: skip
     out, err = process.communicate()
     assert process.returncode == 0, err
-    table = find_sweep(None).table()
+    (sweep,) = list_sweeps()
+    table = sweep.table()
     assert [trial.state for trial in table.trials] == ["finished", "pruned"]
     pruned = read_status(found_run(table.trials[1]))
-    said = f"pruned by sweep {find_sweep(None).name}: worse than the median of the others"
+    said = f"pruned by sweep {sweep.name}: worse than the median of the others"
     assert (pruned.state, pruned.message) == ("stopped", said)
     assert table.trials[1].scores[0] < table.trials[0].scores[0]
     assert "trial 1: pruned: worse than the median" in out
