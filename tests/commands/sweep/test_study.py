@@ -17,6 +17,7 @@ from operant.commands.sweep.study import ask, asked_before, enqueue, open_study
 from operant.commands.sweep.sweeper import Sweeper
 from operant.shared.errors import RunFolderError, UsageError
 from operant.shared.runs.sweep_folder import new_sweep
+from operant.trainer.config.files import load_config
 
 RANGES = (
     "ppo.learning_rate=log:1e-4:1e-2",
@@ -96,13 +97,15 @@ def test_a_stored_sweep_begins_with_a_preset_or_with_its_own_file(
 
 
 def test_a_file_that_changes_later_changes_no_trial(sweep, tmp_path):
-    file = tmp_path / "mine.toml"
-    file.write_text('env = "cart_pole"\nalgorithm = "ppo"\nnum_envs = 16\n')
+    file, base = tmp_path / "mine.toml", tmp_path / "base.toml"
+    base.write_text('extends = "cart_pole_ppo_smoke"\nnum_envs = 16\n')
+    file.write_text('extends = "base.toml"\nseed = 7\n')
+    before = load_config(str(file))
     kept = write_definition(sweep, definition_of(source=str(file)))
     file.unlink()
-    from operant.trainer.config.files import load_config
-
-    assert load_config(read_definition(sweep).source).num_envs == 16
+    base.unlink()
+    assert load_config(read_definition(sweep).source) == before
+    assert (before.num_envs, before.seed) == (16, 7)
     assert kept.source != str(file)
 
 
