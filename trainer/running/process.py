@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ...shared.errors import ConfigError, OperantError, explained, text_of
+from ...shared.errors import ConfigError, OperantError, explained
 from ...shared.page.events import RESUMED, Level
 from ...shared.page.requests import STOP_REASON
 from ...shared.processes.lock import RunLock
@@ -21,7 +21,8 @@ from ...shared.runs.run_folder import Run
 from ...shared.runs.session import RunSession
 from ...shared.runs.setting_sources import sources_in, started_in_words
 from ...shared.text.harmless import harmless_lines
-from ..config import RecorderConfig, TrainConfig
+from ...shared.text.plain_values import text_of
+from ..config import TrainConfig
 from ..config.files import preset_hint
 from ..config.metrics import metrics_of, rank_metrics
 from ..distributed.place import Place
@@ -106,7 +107,7 @@ def run_training(
         (*metrics_of(config), *(rank_metrics(ranks.place.world_size) if ranks else ())),
         publish_interval_s=PUBLISH_INTERVAL_S,
         continue_from=resume_publish,
-        recorder=_recorder_settings(config.recorder),
+        recorder=RecorderSettings.of_run(run) if config.recorder.on else None,
         console=True,
     )
     session.metrics.on_phase = progress.phase if progress else None
@@ -224,12 +225,6 @@ def _process_group(
         return False
 
     return joined(ranks.place, config, ranks.split, check_waiting, session)
-
-
-def _recorder_settings(config: RecorderConfig) -> RecorderSettings | None:
-    if not config.on:
-        return None
-    return RecorderSettings(**config.model_dump(exclude={"on"}))
 
 
 def _failure(error: BaseException, config: TrainConfig) -> tuple[str, str]:
