@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterable
 
 from .text.harmless import harmless
-from .text.plain_values import described
+from .text.plain_values import described, text_of
 
 
 class OperantError(Exception):
@@ -83,14 +83,6 @@ def check_argument(name: str, given: object, types: type | tuple[type, ...], exp
 def made_by(version: str) -> str:
     """The message about a file whose format this version does not read."""
     return f"made by operant {version}, which reads it"
-
-
-def text_of(error: BaseException) -> str:
-    """The text of an error, also if a user's own `__str__` raises."""
-    try:
-        return str(error)
-    except Exception:
-        return "its __str__ fails"
 
 
 class TracebackOption:

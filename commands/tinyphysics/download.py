@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import click
 
 from ...shared.errors import UsageError
+from ...shared.runs.small_file import replacing
 from ..command import Command, json_option
 
 MODEL_URL = (
@@ -63,21 +64,20 @@ def command(output: Path | None, model_only: bool, as_json: bool) -> None:
 
 def fetch(url: str, path: Path) -> None:
     """Download to `path`; an interrupted download leaves no file."""
-    building = path.with_name(f".{path.name}.building")
-    try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, building.open("wb") as file:
-            size = int(answer.headers.get("Content-Length") or 0)
-            with click.progressbar(
-                length=size, label=path.name, file=sys.stderr, hidden=not sys.stderr.isatty()
-            ) as bar:
-                while block := answer.read(BLOCK_BYTES):
-                    file.write(block)
-                    bar.update(len(block))
-        if size and building.stat().st_size != size:
+    with (
+        replacing(path) as building,
+        building.open("wb") as file,
+        urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer,
+    ):
+        size = int(answer.headers.get("Content-Length") or 0)
+        with click.progressbar(
+            length=size, label=path.name, file=sys.stderr, hidden=not sys.stderr.isatty()
+        ) as bar:
+            while block := answer.read(BLOCK_BYTES):
+                file.write(block)
+                bar.update(len(block))
+        if size and file.tell() != size:
             raise OSError(f"{url} ended early")
-        building.rename(path)
-    finally:
-        building.unlink(missing_ok=True)
 
 
 def unpack(archive: Path, folder: Path) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +14,7 @@ from ...shared.install_command import install_command
 from ...shared.rows.curves import Curves
 from ...shared.rows.row_batch import RowBatch, is_written
 from ...shared.runs.run_folder import Run
+from ...shared.runs.small_file import replacing
 from ...shared.text.harmless import harmless
 
 EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard"}  # and the package each needs
@@ -67,7 +66,10 @@ def column_names(metrics: list[Metric]) -> list[str]:
 
 def _write_csv(curves: Curves, output: Path) -> int:
     num_rows, num_metrics = 0, len(curves.metrics)
-    with _building(output) as path, path.open("w", encoding="utf-8", newline="") as file:
+    with (
+        replacing(output, by_several=True) as path,
+        path.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*HEAD, *column_names(curves.metrics)])
         for piece in _pieces(curves):
@@ -112,7 +114,10 @@ def _write_parquet(curves: Curves, output: Path) -> int:
     schema = pyarrow.schema([*zip(HEAD, kinds, strict=True), *columns])
 
     num_rows = 0
-    with _building(output) as path, pyarrow.parquet.ParquetWriter(path, schema) as writer:
+    with (
+        replacing(output, by_several=True) as path,
+        pyarrow.parquet.ParquetWriter(path, schema) as writer,
+    ):
         for batch in curves.batches():
             arrays = _arrays(batch, len(columns))
             writer.write_table(pyarrow.table(arrays, schema=schema))
@@ -146,14 +151,3 @@ def _write_tensorboard(curves: Curves, output: Path) -> int:
 
 def _writers() -> dict[str, Callable[[Curves, Path], int]]:
     return {"csv": _write_csv, "parquet": _write_parquet, "tensorboard": _write_tensorboard}
-
-
-@contextmanager
-def _building(output: Path) -> Iterator[Path]:
-    """A path whose file takes the place of `output` in one step, once it is written."""
-    building = output.with_name(f".{output.name}.{os.getpid()}")
-    try:
-        yield building
-        building.rename(output)
-    finally:
-        building.unlink(missing_ok=True)

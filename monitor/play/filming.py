@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...shared.episodes.scene import Episodes, Frame, Moment
 from ...shared.errors import UsageError
 from ...shared.install_command import install_command
+from ...shared.runs.small_file import replacing
 from ..render.palette import THEMES, make_styles
 from .projection import MARGIN, Film, Shot
 
@@ -41,15 +41,11 @@ def write_episode(
 
     rate = min(fps, speed)  # a frame shows one step at least
     film = Film(shots(), rate, size_of(episodes.moment(0)), colors_of(theme))
-    building = path.with_name(f".{path.name}.building{path.suffix}")
     try:
-        write(building, film)
-        building.replace(path)
+        with replacing(path) as building:
+            write(building, film)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        if os.path.lexists(building):
-            building.unlink()
     return num_written
 
 

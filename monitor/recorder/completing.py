@@ -17,6 +17,7 @@ from ...shared.processes.python_program import python_program
 from ...shared.runs.owners import opened_folder, this_user
 from ...shared.runs.recorder_process import RecorderSettings
 from ...shared.runs.run_folder import Run
+from ...shared.runs.small_file import BUILDING
 from ..notify.message import Message
 from ..notify.settings import OwnSettings, is_switched_off
 from ..notify.teller import Teller
@@ -68,7 +69,7 @@ def _remove_halves(run: Run) -> None:
     """Files that were being written when everything ended."""
     with suppress(OSError), opened_folder(run.folder, this_user()) as folder:
         for name in os.listdir(folder):
-            if name.startswith(".") and name.endswith((".building", ".recording")):
+            if name.startswith(BUILDING):
                 os.unlink(name, dir_fd=folder)
 
 

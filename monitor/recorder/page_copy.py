@@ -103,10 +103,7 @@ def _save(
             raise PageError(f"the page of {path.parent.name} is cut short; its last copy stays")
         return _emptied(reader, data, offset, without) if without else data
 
-    # Under a name of its own: the process may be writing its last copy at this moment.
-    building = path.with_name(f".{path.name}.recording")
-    size_bytes = reader.header.layout.page_bytes
-    save_page_copy(read, size_bytes, path, building=building, is_wanted=is_wanted)
+    save_page_copy(read, reader.header.layout.page_bytes, path, is_wanted)
 
 
 def _emptied(reader: MetricsReader, data: bytes, offset: int, ring: Section) -> bytes:

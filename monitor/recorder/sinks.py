@@ -7,13 +7,14 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from ...shared import Metric
 from ...shared.rows.row_batch import RowBatch
 from ...shared.rows.row_file_reader import RowFileReader
-from ...shared.runs.recorder_process import SINK_PACKAGES, RecorderSettings, lacking
+from ...shared.runs.recorder_process import RecorderSettings, lacking
 from ...shared.runs.run_folder import Run
 from .rows import Row
 
@@ -142,17 +143,12 @@ def open_sinks(
         if missing:
             complain(missing)
             continue
-        sinks.append(SinkThread(name, _opener(name, run, settings), complain))
+        sinks.append(SinkThread(name, partial(_open_sink, name, run, settings), complain))
     return sinks
 
 
-def _opener(name: str, run: Run, settings: RecorderSettings) -> Callable[[], Sink]:
-    """Opens sink `name`; its library is imported then."""
-    assert name in SINK_PACKAGES
-
-    def open_sink() -> Sink:
-        module: Any = importlib.import_module(f".{name}_sink", __package__)
-        sink: Sink = module.open_sink(run, settings)
-        return sink
-
-    return open_sink
+def _open_sink(name: str, run: Run, settings: RecorderSettings) -> Sink:
+    """Open sink `name`, whose library is imported now."""
+    module: Any = importlib.import_module(f".{name}_sink", __package__)
+    sink: Sink = module.open_sink(run, settings)
+    return sink

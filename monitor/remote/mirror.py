@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ...shared.processes.host import pid_namespace, process_start
 from ...shared.runs.run_elsewhere import REPORT_FILE, RunElsewhere
-from ...shared.runs.small_file import create_anew, open_to_change
+from ...shared.runs.small_file import create_anew, open_to_change, written_whole
 from ...shared.runs.status import RunReport
 from ...shared.text.harmless import one_line
 from ..runs.machine.machine import MachineSample
@@ -141,11 +141,9 @@ class Mirror:
             with os.fdopen(open_to_change(path), "r+b") as file:
                 os.pwrite(file.fileno(), data, piece.at)
             return
-        building = path.with_name(f".{path.name}.building")
-        with os.fdopen(create_anew(building), "wb") as file:
+        with written_whole(path, outlives_power_cut=False) as file:
             file.write(data)
             file.truncate(piece.size)
-        building.rename(path)
 
     def _write_media(self, piece: Piece, data: bytes) -> None:
         """Write a file that the run logged; of more than `MAX_MEDIA` the oldest is removed."""

@@ -40,6 +40,7 @@ class RemoteRun:
         """
         report = self._stream.connect(_is_report, may_ask=True)
         self.name = self.name._replace(run=report.run)
+        self._poller.close()
         self._poll(report.run)
         return read_status(self.run)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import tomli_w
 
-from ...shared.runs.small_file import read_toml, write_whole
+from ...shared.runs.small_file import write_whole
 from ...shared.text.harmless import harmless_toml
 from ..charts.arrangement import Arrangement
+from .settings import read_own
 
 FILE_NAME = "charts.toml"
 MAX_BYTES = 1 << 22
@@ -36,7 +37,7 @@ class Arrangements:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        given, self.problem = _read(path) if path else ({}, "")
+        given, self.problem = read_own(path, MAX_BYTES) if path else ({}, "")
         self._known = {project: _arrangement(table) for project, table in given.items()}
         wrong = [project for project, one in self._known.items() if one is None]
         if wrong:
@@ -53,7 +54,7 @@ class Arrangements:
         self._known[project] = arrangement
         if self._path is None:
             return
-        tables, problem = _read(self._path)
+        tables, problem = read_own(self._path, MAX_BYTES)
         if problem:  # somebody's edit went wrong: it stays, to be mended
             return
         tables.pop(project, None)
@@ -64,15 +65,6 @@ class Arrangements:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         text = harmless_toml(tomli_w.dumps(newest))
         write_whole(self._path.resolve(), text.encode(), outlives_power_cut=False)
-
-
-def _read(path: Path) -> tuple[dict[str, Any], str]:
-    try:
-        return read_toml(path, MAX_BYTES), ""
-    except FileNotFoundError:
-        return {}, ""
-    except (OSError, ValueError) as error:
-        return {}, f"{path} is not used: {' '.join(str(error).split())}"
 
 
 def _arrangement(table: Any) -> Arrangement | None:

@@ -70,17 +70,26 @@ def settings_path() -> Path:
     return platformdirs.user_config_path("operant") / "monitor.toml"
 
 
+def read_own(path: Path, limit_bytes: int) -> tuple[dict[str, Any], str]:
+    """The table in one of the monitor's files, empty without it; and one line about why the file
+    is not used, or nothing.
+    """
+    try:
+        return read_toml(path, limit_bytes), ""
+    except FileNotFoundError:
+        return {}, ""
+    except (OSError, ValueError) as error:
+        return {}, f"{path} is not used: {' '.join(str(error).split())}"
+
+
 def load_settings(path: Path) -> tuple[Settings, str]:
     """The settings in the file at `path`, and one line about what is wrong with it, or nothing.
 
     Wrong values and unknown names are left out. Without a file all settings are as they come.
     """
-    try:
-        given = read_toml(path, MAX_BYTES)
-    except FileNotFoundError:
-        return Settings(), ""
-    except (OSError, ValueError) as error:
-        return Settings(), f"{path} is not used: {' '.join(str(error).split())}"
+    given, problem = read_own(path, MAX_BYTES)
+    if problem:
+        return Settings(), problem
     problems: list[str] = []
     chosen: dict[str, Any] = {}
     for name, value in given.items():

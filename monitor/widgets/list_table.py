@@ -68,7 +68,7 @@ class ListTable(Drawing, can_focus=True):
         self._order = ("", False)
         self._marks: Mapping[Hashable, str] = {}
         self._empty: list[Line] = []
-        self._start = self._last_place = 0
+        self._start = self._last_place = self._end = 0
 
     def show_rows(
         self,
@@ -100,12 +100,13 @@ class ListTable(Drawing, can_focus=True):
 
     def draw(self, width: int, height: int) -> list[Line]:
         if not self._keys:
-            return self._empty
+            return [*self._empty]
         num_rows, room = len(self._keys), height - self.has_head
         fitted = fit_columns(self._columns, width - _MARGIN - 1)
         head: Line = [(" " * _MARGIN, "dim"), *draw_head(fitted, self._order)]
         lines = [fit_line(head, width - 1, "dim")] if self.has_head else []
         self._start = window_start(self._place, self._start, room, num_rows)
+        self._end = self._start + room  # what is below is not seen
         bar = scrollbar(self._start, room, num_rows, room)
         for key, mark in zip(self._keys[self._start :], bar, strict=False):
             is_selected, row = key == self.selected, self._rows[key]
@@ -140,7 +141,7 @@ class ListTable(Drawing, can_focus=True):
                 self.post_message(self.Ordered(order))
             return
         place = self._start + event.y - self.has_head
-        if place < len(self._keys):
+        if place < min(self._end, len(self._keys)):
             opens = self.opens_at_once or self.selected == self._keys[place]
             self.selected = self._keys[place]
             if opens:

@@ -47,7 +47,8 @@ class TrialsTable(ListTable):
             self.show_rows({}, (), empty=_nothing(self._view.error if self._has_looked else ""))
             return
         trials = {trial.number: trial for trial in ranked(table, order)}
-        self.show_rows(trials, trial_columns(table, self._view.state))
+        nothing: list[Line] = [[], [("   no trial has begun yet", "dim")]]
+        self.show_rows(trials, trial_columns(table, self._view.state), empty=nothing)
 
     def draw(self, width: int, height: int) -> list[Line]:
         table = self._view.table

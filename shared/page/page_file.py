@@ -15,7 +15,8 @@ from typing import NamedTuple
 from ..errors import NoRoomError, PageError, RunFolderError
 from ..processes.lock import ByteLock, is_held
 from ..runs.owners import ALL_OF_OTHERS, check_file, make_private_folder, this_user
-from ..runs.small_file import create_anew, open_regular
+from ..runs.small_file import create_anew, open_regular, replacing
+from .folder_place import FolderPlace
 from .header import Header
 from .layout import HEADER_BYTES
 
@@ -104,9 +105,9 @@ def is_left_behind(path: Path) -> bool:
         os.close(fd)
 
 
-def place_of_live_page(path: Path) -> Path | None:
-    """The folder of the run whose page is at `path`, which lives; None where it does not, where it
-    is not this user's, and where it does not say.
+def place_of_page(path: Path) -> FolderPlace | None:
+    """The folder of the run whose page is at `path`; None where the page is not this user's, cannot
+    be read or does not say.
     """
     try:
         fd = open_regular(path, path.parent)
@@ -114,11 +115,7 @@ def place_of_live_page(path: Path) -> Path | None:
         return None
     try:
         check_file(fd, this_user())
-        if not is_held(fd):
-            return None
-        size_bytes = os.fstat(fd).st_size
-        place = Header.decode(os.pread(fd, HEADER_BYTES, 0), size_bytes).place
-        return place.path if place else None
+        return Header.decode(os.pread(fd, HEADER_BYTES, 0), os.fstat(fd).st_size).place
     except (OSError, PageError):
         return None
     finally:
@@ -159,22 +156,24 @@ def remove_page_file(page: PageFile) -> None:
     os.close(page.fd)
 
 
+class _UnwantedError(Exception):
+    """A copy that was written is not wanted any more."""
+
+
 def save_page_copy(
     read: Callable[[int, int], bytes | memoryview],
     size_bytes: int,
     path: Path,
-    *,
-    building: Path | None = None,
     is_wanted: Callable[[], bool] = lambda: True,
-) -> bool:
+) -> None:
     """Write a page to `path` on disk, in one step, zeros left out as holes.
 
     `read` gives (size, offset) of it. When `is_wanted` says no once all is written, `path` stays
-    as it was. Returns whether it was written; raises OSError when the disk does not take it.
+    as it was. Raises OSError when the disk does not take it.
     """
-    building = building or building_name(path)
     zeros = bytes(_COPY_CHUNK_BYTES)
-    try:
+    # The process may be writing its last copy while the recorder does.
+    with contextlib.suppress(_UnwantedError), replacing(path, by_several=True) as building:
         with os.fdopen(create_anew(building), "wb") as file:
             for start in range(0, size_bytes, len(zeros)):
                 chunk = read(min(len(zeros), size_bytes - start), start)
@@ -184,12 +183,8 @@ def save_page_copy(
             file.truncate(size_bytes)
             file.flush()
             os.fsync(file.fileno())
-        if is_wanted():
-            building.rename(path)
-            return True
-        return False
-    finally:
-        building.unlink(missing_ok=True)
+        if not is_wanted():
+            raise _UnwantedError
 
 
 def building_name(path: Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from ..errors import RunFolderError, RunNotFoundError, UsageError, nearest
-from ..page.page_file import page_folder, place_of_live_page
+from ..page.page_file import is_left_behind, page_folder, place_of_page
 from .owners import opened_folder, this_user
 from .run_folder import Run, folders_in, memory_runs_folder, name_in, runs_folder
 from .run_notes import MANIFEST_FILE
@@ -59,9 +59,10 @@ def _deleted_folders(known: Collection[str]) -> Iterator[Path]:
     for name in names_of_pages():
         run_id = name.removesuffix(".page")
         if name.endswith(".page") and run_id not in known and not run_id.startswith("."):
-            place = place_of_live_page(page_folder() / name)
-            if place and place.name == run_id and str(place.parent) == home:
-                yield place
+            page = page_folder() / name
+            place = place_of_page(page)
+            if place and str(place.path) == os.path.join(home, run_id) and not is_left_behind(page):
+                yield place.path
 
 
 def find_run(wanted: str, warn: Warn | None = None) -> Run:

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import PageError
-from ..page.folder_place import FolderPlace
-from ..page.page_file import is_left_behind, page_folder
+from ..page.page_file import is_left_behind, page_folder, place_of_page
 from ..processes.lock import RECORDER, lock_holder
 from .find_runs import names_of_pages, own_runs
 from .owners import is_own_folder
@@ -60,7 +58,7 @@ def _run_of(page: Path) -> Run | None:
     run = Run(runs_folder() / page.name.removesuffix(".page"))
     if is_own_folder(run.folder):
         return run
-    place = _place_of(page)
+    place = place_of_page(page)
     if place is None or place.path.name != run.id or not place.is_same_home():
         return None
     if os.path.lexists(place.path):
@@ -68,14 +66,3 @@ def _run_of(page: Path) -> Run | None:
     if is_left_behind(page):
         page.unlink()
     return None
-
-
-def _place_of(page: Path) -> FolderPlace | None:
-    from ..page.reader import MetricsReader  # it imports numpy, which most commands do not need
-
-    try:
-        reader = MetricsReader.attach(page)
-    except PageError:
-        return None
-    reader.detach()
-    return reader.header.place

@@ -16,16 +16,13 @@ import stat
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ..errors import PageError, RunFolderError, UsageError
-from ..page.header import Header
-from ..page.layout import HEADER_BYTES
-from ..page.page_file import building_name, is_left_behind
+from ..errors import RunFolderError, UsageError
+from ..page.page_file import building_name, is_left_behind, place_of_page
 from ..page.page_place import page_path, page_place
 from ..processes.lock import LAUNCHER, RECORDER, RunLock, lock_holder
-from .owners import is_own_folder, opened_folder, this_user
+from .owners import is_own, is_own_folder, opened_folder, this_user
 from .run_folder import Run, memory_runs_folder, opened_home, runs_folder
 from .run_notes import MANIFEST_FILE
-from .small_file import open_regular
 from .status import holder_of
 
 # The files that a run needs to be listed, evaluated, exported and resumed.
@@ -174,20 +171,9 @@ def _is_page_of(run: Run, page: Path) -> bool:
     """Whether a page belongs to this run and has no writer. It may also be another user's, or that
     of a run whose folder was copied here.
     """
-    try:
-        status = page.lstat()
-        is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-        if not is_ours or not is_own_folder(page.parent):
-            return False
-        fd = open_regular(page, page.parent)
-    except OSError:
+    if not is_own(page) or not is_own_folder(page.parent):
         return False
-    try:
-        place = Header.decode(os.pread(fd, HEADER_BYTES, 0), status.st_size).place
-    except (OSError, PageError):
-        place = None  # another layout, or damaged: the name decides
-    finally:
-        os.close(fd)
+    place = place_of_page(page)  # None for another layout, or damaged: the name decides
     is_ours = place is None or place.path == Path(os.path.abspath(run.folder))
     return is_ours and is_left_behind(page)
 

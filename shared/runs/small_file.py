@@ -9,15 +9,16 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from ..text.plain_values import MAX_INTEGER_BITS
 from .owners import opened_parent
 
 MAX_DEPTH = 64  # of tables and lists within each other
 MAX_KEY_PARTS = 100
+BUILDING = ".building-"  # begins the names of files that are being written
 
 # Strings and comments. One without an end goes on to the end of its line, or of the text: no
 # alternative fails, so that a text is searched in a time that grows with its length.
@@ -73,22 +74,45 @@ def create_anew(path: Path) -> int:
         return _opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, folder)
 
 
-def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> None:
-    """Write a file so that readers see the old or the new one, never half of it, also with several
-    writers. With `outlives_power_cut`, waits for the disk, so that a power cut leaves no half
-    either. Raises OSError, and the old file stays.
+@contextlib.contextmanager
+def replacing(path: Path, *, by_several: bool = False) -> Iterator[Path]:
+    """A name for a file that takes the place of `path` in one step once the block has written it.
+    If the block fails, the old file stays. `by_several`: other processes may do the same now.
     """
-    building = path.with_name(f".{path.name}.{os.getpid()}.building")
+    name = f"{os.getpid()}-{path.name}" if by_several else path.name
+    building = path.with_name(BUILDING + name)
     try:
-        with os.fdopen(create_anew(building), "wb") as file:
-            file.write(data)
-            if outlives_power_cut:
-                file.flush()
-                os.fsync(file.fileno())  # the name may be on the disk before what was written
+        yield building
         building.rename(path)
     except BaseException:
-        building.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            building.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def written_whole(
+    path: Path, *, by_several: bool = False, outlives_power_cut: bool = True
+) -> Iterator[BinaryIO]:
+    """A file to write to which takes the place of `path`, see `replacing`. With
+    `outlives_power_cut`, waits for the disk, so that a power cut leaves no half of it either.
+    """
+    with (
+        replacing(path, by_several=by_several) as building,
+        os.fdopen(create_anew(building), "wb") as file,
+    ):
+        yield file
+        if outlives_power_cut:
+            file.flush()
+            os.fsync(file.fileno())  # the name may be on the disk before what was written
+
+
+def write_whole(path: Path, data: bytes, *, outlives_power_cut: bool = True) -> None:
+    """Write a file so that readers see the old or the new one, never half of it, also with several
+    writers. Raises OSError, and the old file stays.
+    """
+    with written_whole(path, by_several=True, outlives_power_cut=outlives_power_cut) as file:
+        file.write(data)
 
 
 def read_small(path: Path, limit_bytes: int, beneath: Path | None = None) -> bytes:

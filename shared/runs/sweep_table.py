@@ -11,7 +11,6 @@ from typing import Any, Literal
 from .status import json_value
 
 TrialState = Literal["waiting", "running", "finished", "pruned", "failed"]
-TRIAL_STATES: tuple[TrialState, ...] = ("waiting", "running", "finished", "pruned", "failed")
 ENDED = ("finished", "pruned", "failed")
 _RUN_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # as `make_run_id` has it: no way elsewhere
 
@@ -95,8 +94,10 @@ class SweepTable:
     def of_json(cls, value: Any) -> SweepTable:
         """Raises ValueError where `value` is no such table."""
         try:
-            return _table(value)
-        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+            objectives = tuple(SweepObjective(**one) for one in value["objectives"])
+            trials = tuple(_trial(**one) for one in value["trials"])
+            return cls(**{**value, "objectives": objectives, "trials": trials})
+        except (KeyError, TypeError) as error:
             raise ValueError(f"it is no sweep's table ({type(error).__name__}: {error})") from None
 
 
@@ -130,66 +131,6 @@ def _is_as_good(one: Sequence[float], other: Sequence[float]) -> bool:
     return all(a >= b for a, b in zip(one, other, strict=True))
 
 
-def _table(value: Any) -> SweepTable:
-    parameters = {str(key): str(words) for key, words in value["parameters"].items()}
-    importances = value.get("importances") or {}
-    objectives = tuple(
-        SweepObjective(str(one["metric"]), bool(one["is_maximized"])) for one in value["objectives"]
-    )
-    if not objectives:
-        raise ValueError("it has no objective")
-    if not parameters:
-        raise ValueError("it has no parameter")
-    return SweepTable(
-        name=str(value["name"]),
-        config=str(value["config"]),
-        objectives=objectives,
-        parameters=parameters,
-        num_wanted=int(value["num_wanted"]),
-        parallel=int(value["parallel"]),
-        num_seeds=int(value["num_seeds"]),
-        trials=tuple(_trial(trial, len(objectives)) for trial in value["trials"]),
-        importances={
-            str(metric): {
-                str(key): float(share) for key, share in shares.items() if _is_finite(share)
-            }
-            for metric, shares in importances.items()
-        },
-    )
-
-
-def _trial(value: Any, num_objectives: int) -> SweepTrial:
-    state, scores = value["state"], value.get("scores")
-    if state not in TRIAL_STATES:
-        raise ValueError(f"{state} is not a state of a trial")
-    if scores is not None and len(scores) != num_objectives:
-        raise ValueError(f"a trial has {len(scores)} scores, for {num_objectives} objectives")
-    latest = value.get("latest")
-    return SweepTrial(
-        number=int(value["number"]),
-        state=state,
-        values={str(key): _plain(item) for key, item in value["values"].items()},
-        scores=None if scores is None else tuple(_number(score) for score in scores),
-        is_best=bool(value.get("is_best")),
-        latest=None if latest is None else _number(latest),
-        done=_share(value.get("done")),
-        runs=tuple(filter(_RUN_ID.fullmatch, map(str, value.get("runs", ())))),
-        message=str(value.get("message", "")),
-    )
-
-
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _is_finite(value: Any) -> bool:
-    return math.isfinite(_number(value))
-
-
-def _share(value: Any) -> float:
-    return min(max(float(value), 0.0), 1.0) if _is_finite(value) else 0.0
-
-
-def _plain(value: Any) -> Any:
-    """A parameter has one value, and no list or table of them."""
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+def _trial(scores: Sequence[float | None] | None, runs: Iterable[str], **fields: Any) -> SweepTrial:
+    known = None if scores is None else tuple(math.nan if x is None else x for x in scores)
+    return SweepTrial(scores=known, runs=tuple(filter(_RUN_ID.fullmatch, runs)), **fields)

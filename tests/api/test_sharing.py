@@ -71,7 +71,7 @@ def test_where_a_push_was_killed_the_next_one_ends_it(run, tmp_path, monkeypatch
         patch.setattr(policy_folder, step, die)
         with pytest.raises(KeyboardInterrupt):
             operant.push(run, tmp_path / "policy", num_episodes=1)
-    (tmp_path / "policy" / ".run.toml.7.building").touch()
+    (tmp_path / "policy" / ".building-7-run.toml").touch()
     operant.push(run, tmp_path / "policy", num_episodes=1)
     assert (
         operant.load(tmp_path / "policy").act(OBS).tolist() == operant.load(run).act(OBS).tolist()

@@ -120,6 +120,30 @@ async def test_the_selection_stays_and_s_sorts_by_number():
         assert isinstance(app.screen, SweepScreen)
 
 
+async def test_a_sweep_without_trials_says_so():
+    make_sweep("search", made_up_table(0))
+    app = choosing()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(app, pilot)
+        await until(pilot, lambda: "no trial has begun yet" in "".join(shown(app)))
+
+
+async def test_a_click_below_the_trials_that_are_seen_selects_none():
+    make_sweep("search", made_up_table(30))
+    app = choosing()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(app, pilot)
+        trials = app.screen.query_one(TrialsTable)
+        await until(pilot, lambda: trials.num_rows == 30)
+        await pilot.press("home")
+        selected = trials.selected
+        last = next(y for y, line in enumerate(shown(app)) if line.startswith("───"))
+        await pilot.click(TrialsTable, offset=(10, last))
+        assert trials.selected == selected
+        await pilot.click(TrialsTable, offset=(10, last - 1))
+        assert trials.selected != selected
+
+
 async def test_without_a_sweep_it_says_how_to_begin_one_and_why_one_cannot_be_read():
     app = choosing()
     async with app.run_test(size=(160, 18)) as pilot:

@@ -34,11 +34,6 @@ from ..policies.recurrent_actor_critic import RecurrentActorCritic
 from .collector import RowStates
 
 
-def agents_retire(spec: EnvSpec) -> bool:
-    """Whether some rows may be dead while others of their environment go on."""
-    return spec.num_agents > 1 and spec.agents_retire
-
-
 class CudaCollector:
     """Steps environments with any policy; every part of `collect` can be captured."""
 
@@ -59,7 +54,7 @@ class CudaCollector:
         # The same numbers for rows, where environments have several.
         first_row = envs.source.first_env * envs.spec.num_agents
         self._row_source = envs.source._replace(first_env=np.int64(first_row))
-        has_agents = agents_retire(envs.spec)  # whose episodes may be cut short at any time
+        has_agents = envs.spec.some_agents_retire  # whose episodes may be cut short at any time
         most_truncated = (steps - 1) // envs.spec.max_episode_steps + 1
         self.rollout = Rollout.empty(
             envs.spec.obs_size,

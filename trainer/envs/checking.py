@@ -5,7 +5,6 @@ number"; the text is empty if there is no problem.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...shared.errors import ConfigError, OperantError, text_of
+from ...shared.errors import ConfigError, OperantError
 from ...shared.messages import log_warning
 from ...shared.text.harmless import one_line
-from ..settings.own_code import MOST_SAID
+from ...shared.text.plain_values import described_error
 
 FLAGS = "terminated", "truncated"
 WRAPPING = "gymnasium", "pettingzoo", __name__.partition(".")[0]  # packages with wrappers
@@ -28,20 +27,6 @@ WRONG_VALUES = TypeError, ValueError, KeyError, IndexError, OverflowError, Runti
 
 class EnvError(OperantError):
     """An environment returned what its spaces or Gymnasium's interface do not allow."""
-
-
-@contextlib.contextmanager
-def making(setting: str) -> Iterator[None]:
-    """Turn what an environment's constructor raises into a ConfigError of one line that begins with
-    the `setting`.
-    """
-    try:
-        yield
-    except OperantError:
-        raise
-    except Exception as error:
-        said = one_line(f"{type(error).__name__}: {text_of(error)}", MOST_SAID)
-        raise ConfigError(f"{setting}: making it fails: {said}") from error
 
 
 def check_reset(env: Any, setting: str) -> None:
@@ -71,7 +56,7 @@ def close_all(envs: Iterable[Any], name: str) -> None:
         try:
             env.close()
         except Exception as error:
-            failures.append(f"{type(error).__name__}: {text_of(error)}")
+            failures.append(described_error(error))
     if failures:
         log_warning(f"env = 'gymnasium:{name}': close fails: {failures[0]}")
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from .checking import making
+from ..settings.own_code import user_code
 from .names import (
     CONFIGURED_ENV_NAMES,
     ENV_NAMES,
@@ -22,11 +22,10 @@ from .spec import EnvSpec, HostedSpec
 from .workers.dividing import SERIAL, WorkerPlan, num_cores
 
 if TYPE_CHECKING:
-    from .from_gymnasium import GymnasiumEnvs
     from .vector import VectorEnv
     from .workers.hosted import HostedEnvs
 
-    AnyEnvs: TypeAlias = VectorEnv | GymnasiumEnvs | HostedEnvs
+    AnyEnvs: TypeAlias = VectorEnv | HostedEnvs
 
 AnySpec: TypeAlias = EnvSpec | HostedSpec
 
@@ -244,10 +243,6 @@ class Gymnasium(Library):
             from .mujoco.host import MujocoEnvs
 
             return MujocoEnvs(spec, num_envs, seed, stream, first_env)
-        if spec.stepped_by == "gymnasium":
-            from .from_gymnasium import GymnasiumEnvs
-
-            return GymnasiumEnvs(spec, num_envs, seed, stream, first_env)
         return super().make(spec, num_envs, seed, stream, first_env)
 
     def make_one(self, spec: Any) -> Any:
@@ -298,7 +293,7 @@ def _described(module: str, env: str, *options: Any) -> HostedSpec:
     """Call the `describe` of a module. Cached, because it makes an environment. Raises
     ConfigError.
     """
-    with making(f"env = '{env}'"):
+    with user_code(f"env = '{env}': making it"):
         described = import_module(module, __package__).describe(env.partition(":")[2], *options)
     return cast("HostedSpec", described)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ...shared.errors import ConfigError, text_of
+from ...shared.errors import ConfigError
 from ...shared.text.harmless import one_line
-from ..settings.own_code import MOST_SAID, name_of, own_code, register
+from ..settings.own_code import name_of, own_code, register, user_code
 from .checking import EnvError, reset_problem, step_problem
 from .masks import MaskedSpace, sampled_action
 from .names import GYMNASIUM_PREFIX
@@ -37,7 +37,8 @@ def check_own(make: MakeEnv) -> None:
 
     gymnasium = import_gymnasium()
     name = name_of(make)
-    env = _called(name, "making it", make)
+    with user_code(f"env {name}: making it"):
+        env = make()
     if not isinstance(env, gymnasium.Env):
         module = getattr(make, "__module__", "__main__")
         path = f"module:{name}, from a module" if module == "__main__" else f"{module}:{name}"
@@ -50,7 +51,8 @@ def check_own(make: MakeEnv) -> None:
                     f"env {name}: {space} = {found}, expected a space of gymnasium.spaces"
                 )
         space = env.observation_space
-        given = _called(name, "reset", lambda: env.reset(seed=0))
+        with user_code(f"env {name}: reset"):
+            given = env.reset(seed=0)
         if problem := reset_problem(given, space):
             raise ConfigError(f"env {name}: reset {problem}")
         actions = action_spec(gymnasium, name, env.action_space)
@@ -59,14 +61,16 @@ def check_own(make: MakeEnv) -> None:
             action = sampled_action(env, masked, given[0], given[1], actions)
         except EnvError as error:
             raise ConfigError(f"env {name}: reset {error}") from None
-        given = _called(name, "step", lambda: env.step(action))
+        with user_code(f"env {name}: step"):
+            given = env.step(action)
         if problem := step_problem(given, space):
             raise ConfigError(f"env {name}: step {problem}")
     except BaseException:
         with suppress(Exception):  # the fault before it is the one to tell
             env.close()
         raise
-    _called(name, "close", env.close)
+    with user_code(f"env {name}: close"):
+        env.close()
 
 
 def not_an_env(made: Any, path: str) -> str:
@@ -74,11 +78,3 @@ def not_an_env(made: Any, path: str) -> str:
     is_parallel = hasattr(made, "possible_agents")
     instead = f"; train its agents as pettingzoo:{path}" if is_parallel else ""
     return f"calling it gives a {type(made).__name__}, expected a gymnasium.Env{instead}"
-
-
-def _called(name: str, method: str, call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except Exception as error:
-        said = one_line(f"{type(error).__name__}: {text_of(error)}", MOST_SAID)
-        raise ConfigError(f"env {name}: {method} fails: {said}") from error

@@ -80,7 +80,8 @@ class HostedSpec(Spaces):
     and perhaps `for_workers(spec)`, the description that workers get. `plan` says how many workers
     step it, `num_threads` on how many threads a library steps all environments at once; 0: as many
     as there are cores. `registered` is the pickled entry of this process's registry, for workers.
-    `section` is the table of the configuration that it is made by.
+    `section` is the table of the configuration that it is made by. With `resets_in_next_step` the
+    step after an episode's end ignores its action and only begins the next episode.
     """
 
     module: str = ""
@@ -90,6 +91,7 @@ class HostedSpec(Spaces):
     num_threads: int = 0
     registered: bytes = b""
     section: Any = None
+    resets_in_next_step: bool = False
 
     @property
     def setting(self) -> str:

@@ -108,16 +108,12 @@ class VectorEnv:
     ) -> None:
         self.spec, self.num_envs, self._stream = spec, num_envs, stream
         self.num_rows = num_envs * spec.num_agents
+        self.has_dead_steps = spec.some_agents_retire
         self.source = RandomSource.of(seed, stream, first_env)
         self.state = EnvState.first(spec, num_envs, stream)
         self.totals = EpisodeTotals(*(np.zeros(self.num_rows) for _ in range(3)))
         self.loops = compile_loops(spec)
         self._has_noticed = False
-
-    @property
-    def has_dead_steps(self) -> bool:
-        """Whether agents may retire before their environment begins its next episode."""
-        return self.spec.num_agents > 1 and self.spec.agents_retire
 
     def reset(self, obs: Array) -> None:
         """Begin the first episode everywhere; writes `obs` [R, D]."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,7 +14,7 @@ import torch
 from ...shared.errors import CheckpointError, made_by
 from ...shared.runs.owners import RefusedError, make_private_folder, opened_folder
 from ...shared.runs.run_folder import Run
-from ...shared.runs.small_file import bounded, create_anew
+from ...shared.runs.small_file import bounded, written_whole
 from ...shared.text.harmless import one_line
 from ...shared.text.plain_values import described
 from ..config.flat_keys import flat_keys
@@ -89,17 +88,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint in one step. Raises OSError when the disk does not take it."""
     make_private_folder(path.parent, parents=False)
-    building = path.with_name(f".{path.name}.building")
-    try:
-        with os.fdopen(create_anew(building), "wb") as file:
-            write_tensors({"format": FORMAT, **vars(checkpoint)}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        building.rename(path)
-    except BaseException:
-        with suppress(OSError):
-            building.unlink(missing_ok=True)
-        raise
+    with written_whole(path) as file:
+        write_tensors({"format": FORMAT, **vars(checkpoint)}, file)
 
 
 def write_tensors(values: Mapping[str, Any], file: BinaryIO) -> None:

@@ -55,7 +55,6 @@ from .traits import (
     has_routes,
     is_compiled,
     is_hosted,
-    some_agents_retire,
     why_one_piece,
     why_pytorch,
 )
@@ -205,7 +204,7 @@ def _collector(
 
 def _collector_on_gpu(facts: Facts) -> str:
     if facts.num_agents > 1:
-        return "agents" if some_agents_retire(facts) else "stepped"
+        return "agents" if facts.spec.some_agents_retire else "stepped"
     if facts.algorithm_table != "ppo" or facts.spec.mask_size:
         return "stepped"
     if facts.policy.memory.is_on:

@@ -38,16 +38,12 @@ def is_hosted(facts: Facts) -> bool:
     return not (facts.spec.is_own or has_routes(facts))
 
 
-def some_agents_retire(facts: Facts) -> bool:
-    """Whether some agents of an environment can end their episode before the others."""
-    return facts.num_agents > 1 and facts.spec.agents_retire
-
-
 def can_be_on_gpu(facts: Facts) -> bool:
     """Whether a GPU can hold the rollouts. If some agents retire, the number of valid rows is only
     known on the GPU. Replay works without that number, but normalising observations needs it.
     """
-    return not some_agents_retire(facts) or (facts.learns_from_replay and not facts.normalizes_obs)
+    retire = facts.spec.some_agents_retire
+    return not retire or (facts.learns_from_replay and not facts.normalizes_obs)
 
 
 def why_one_piece(facts: Facts) -> str:

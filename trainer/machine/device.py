@@ -7,8 +7,8 @@ import re
 
 import torch
 
-from ...shared.errors import text_of
 from ...shared.install_command import install_command
+from ...shared.text.plain_values import text_of
 
 
 def why_no_cuda() -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...shared.episodes.scene import Frame, Moment
 from ...shared.errors import UsageError
-from ..envs.checking import action_problem, making
+from ..envs.checking import action_problem
 from ..envs.masks import MaskedSpace, mask_method
 from ..envs.names import GYMNASIUM_PREFIX
 from ..envs.own_envs import own_env
@@ -28,6 +28,7 @@ from ..envs.workers.hosted import first_seed
 from ..experiment.trained_policy import TrainedPolicy
 from ..jit.streams import EVALUATION
 from ..settings.importing import imported
+from ..settings.own_code import user_code
 
 MODE = "rgb_array"
 TRACKING = "track"  # the camera of Gymnasium's walking robots
@@ -104,7 +105,7 @@ def make_drawn(name: str, preprocessing: Preprocessing = AS_IT_IS) -> Any:
     if own := own_env(name) or (imported("env", name) if is_factory(name) else None):
         takes_mode = "render_mode" in signature(own).parameters
         options: dict[str, Any] = {"render_mode": MODE} if takes_mode else {}
-        with making(f"env = '{GYMNASIUM_PREFIX}{name}'"):
+        with user_code(f"env = '{GYMNASIUM_PREFIX}{name}': making it"):
             made = maker(name, preprocessing=preprocessing, **options)()
         if made.render_mode != MODE:
             made.close()

@@ -24,13 +24,13 @@ from .mlp import DTYPES
 from .network import Network
 from .noise import normal_from, symmetric
 from .normalizers import make_obs_normalizer
-from .policy import Memoryless, stored_obs
+from .policy import NetworkPolicy, stored_obs
 from .state_dependent import StateDependentNetwork
 
 OF_ROWS = ("network.matrices",)  # of state-dependent exploration
 
 
-class Actor(Memoryless, nn.Module, ABC):
+class Actor(NetworkPolicy, ABC):
     """The base of actors: a network from observations, and the bounds of the actions."""
 
     outputs_per_action = 1
@@ -89,16 +89,6 @@ class Actor(Memoryless, nn.Module, ABC):
         sizes = (obs_size, *config.hidden_sizes, num_outputs)
         generator = torch.Generator().manual_seed(seed)
         return DenseNetwork(sizes, config.activation, generator=generator)
-
-    def parameters_to_learn(self) -> list[nn.Parameter]:
-        """In the order of `flat_parameters`."""
-        return self.network.parameters_to_learn()
-
-    def to_device(self, device: torch.device) -> None:
-        """Move everything there; the weights lie side by side there as well."""
-        self.to(device)
-        self.network.flatten()
-        self.flat_parameters = self.network.flat_parameters
 
     @property
     def num_noise(self) -> int:

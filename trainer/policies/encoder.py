@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,9 +13,8 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 from ...shared.errors import ConfigError
-from ...shared.text.harmless import one_line
 from ..settings.importing import imported
-from ..settings.own_code import is_own, own_code
+from ..settings.own_code import is_own, own_code, user_code
 from ..settings.policy import PolicyConfig
 from ..spaces import Spaces, num_numbers, obs_shape
 from ..spaces.encoders import (
@@ -34,8 +32,6 @@ from ..spaces.encoders import (
 from .convolutions import CONVOLUTIONS
 from .mlp import init_default, init_orthogonal
 from .normalizers import as_numbers, numbers_of
-
-MOST_SAID = 200  # characters of an error
 
 
 class Encoder(Protocol):
@@ -206,25 +202,19 @@ def own_encoder(name: str, spec: Spaces, seed: int) -> ShapedEncoder:
     zeros = torch.zeros(2, *shape, dtype=torch.uint8 if has_tokens else torch.float32)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)
-        module = _called(f"{setting}: calling it with {shape}", lambda: make(shape))
+        with user_code(f"{setting}: calling it with {shape}"):
+            module = make(shape)
         if not isinstance(module, nn.Module):
             raise ConfigError(
                 f"{setting}: calling it with {shape} gives a {type(module).__name__}, expected a "
                 "torch.nn.Module"
             )
-        features = _called(f"{setting}: its forward", lambda: module(zeros))
+        with user_code(f"{setting}: its forward"):
+            features = module(zeros)
         num_features = _checked_features(setting, module, features)
         _check_weights(setting, module, features)
         _check_forward(setting, module, zeros if has_tokens else torch.rand(3, *shape))
     return ShapedEncoder(module, spec, num_features)
-
-
-def _called(what: str, call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except Exception as error:  # whatever a user's module does
-        said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
-        raise ConfigError(f"{what} fails: {said}") from error
 
 
 def _checked_features(setting: str, module: nn.Module, features: Any) -> int:
@@ -285,11 +275,9 @@ def _in_words(x: Tensor) -> str:
 def _check_forward(setting: str, module: nn.Module, obs: Tensor) -> None:
     """Raises ConfigError unless features depend on their own observation alone."""
     before, problem = obs.clone(), ""
-    with torch.no_grad():
-        first, again = (_called(f"{setting}: its forward", lambda: module(obs)) for _ in range(2))
-        alone = torch.cat(
-            [_called(f"{setting}: its forward", partial(module, row[None])) for row in before]
-        )
+    with torch.no_grad(), user_code(f"{setting}: its forward"):
+        first, again = module(obs), module(obs)
+        alone = torch.cat([module(row[None]) for row in before])
     if not torch.equal(obs, before):
         problem = "changes its observations in place"
     elif not torch.equal(first, again):

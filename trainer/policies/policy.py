@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..machine.values import State
 from ..spaces import Spaces
+from .network import Network
 
 
 class Stateless(Protocol):
@@ -37,6 +38,22 @@ class Memoryless:
     def greedy_step(self: Stateless, obs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Like `greedy`, with an empty state."""
         return self.greedy(obs), state
+
+
+class NetworkPolicy(Memoryless, nn.Module):
+    """The weights of policies that have one network, side by side."""
+
+    network: Network
+
+    def parameters_to_learn(self) -> list[nn.Parameter]:
+        """In the order of `flat_parameters`."""
+        return self.network.parameters_to_learn()
+
+    def to_device(self, device: torch.device) -> None:
+        """Move everything there; the weights lie side by side there as well."""
+        self.to(device)
+        self.network.flatten()
+        self.flat_parameters = self.network.flat_parameters
 
 
 def stored_obs(spec: Spaces) -> dict[str, Any]:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..spaces import Discrete, Spaces
 from .noisy import shaped
 from .normalizers import make_obs_normalizer
-from .policy import Memoryless, any_legal, masked, stored_obs
+from .policy import NetworkPolicy, any_legal, masked, stored_obs
 from .value_network import ActionValues
 
 
-class QPolicy(Memoryless, nn.Module):
+class QPolicy(NetworkPolicy):
     """Values Q(s, a) of all actions by a network, and actions that are the best but for a part
     `epsilon`. Where layers are noisy, `act` has their noise, and `greedy` has none.
     """
 
+    network: ActionValues
     action_shape: tuple[int, ...] = ()
     action_dtype = torch.int64
 
@@ -51,16 +52,6 @@ class QPolicy(Memoryless, nn.Module):
         self.row_noise: Tensor  # drawn before every collection, so that no checkpoint needs it
         noise = torch.zeros(num_rows, self.network.num_noise)
         self.register_buffer("row_noise", noise, persistent=False)
-
-    def to_device(self, device: torch.device) -> None:
-        """Move everything there; the weights lie side by side there as well."""
-        self.to(device)
-        self.network.flatten()
-        self.flat_parameters = self.network.flat_parameters
-
-    def parameters_to_learn(self) -> list[nn.Parameter]:
-        """In the order of `flat_parameters`."""
-        return self.network.parameters_to_learn()
 
     def values(self, obs: Tensor) -> Tensor:
         """Q(s, a) of every action [B, num_actions], from obs [B, obs_size]; no illegal action has

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...shared.errors import UsageError, check_argument, nearest, text_of
+from ...shared.errors import UsageError, check_argument, nearest
 from ...shared.page.events import Level
 from ...shared.runs.run_notes import read_notes
 from ...shared.text.harmless import one_line
-from ...shared.text.plain_values import described
+from ...shared.text.plain_values import described, described_error
 from ...shared.text.short_numbers import short_number
 from ...shared.text.typed_numbers import real_number, whole_number
 from ..config.metrics import metrics_of
@@ -305,7 +305,7 @@ def check_callbacks(callbacks: Sequence[Any]) -> None:
             try:
                 methods[name] = getattr(callback, name)
             except Exception as error:
-                said = one_line(f"{type(error).__name__}: {text_of(error)}", 200)
+                said = described_error(error)
                 raise UsageError(f"{place}: looking at {name} fails: {said}") from error
         for name, method in methods.items():
             if name in HOOKS and not callable(method):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ...shared.errors import ConfigError, OperantError, explained, text_of
+from ...shared.errors import ConfigError, OperantError, explained
 from ...shared.messages import LOGGER
 from ...shared.page.events import RESUMED, Level
 from ...shared.page.requests import STOP_REASON
@@ -23,6 +23,7 @@ from ...shared.runs.run_folder import Run
 from ...shared.runs.session import RunSession
 from ...shared.runs.setting_sources import sources_in, started_in_words
 from ...shared.text.harmless import harmless_lines
+from ...shared.text.plain_values import text_of
 from ..config import TrainConfig
 from ..config.files import preset_hint
 from ..config.metrics import metrics_of, rank_metrics
@@ -108,7 +109,7 @@ def run_training(
         (*metrics_of(config), *(rank_metrics(ranks.place.world_size) if ranks else ())),
         publish_interval_s=PUBLISH_INTERVAL_S,
         continue_from=resume_publish,
-        recorder=RecorderSettings(**config.recorder.model_dump()),
+        recorder=RecorderSettings.of_run(run),
         console=True,
     )
     session.metrics.on_phase = progress.phase if progress else None

@@ -21,8 +21,8 @@ from ...shared.install_command import install_command
 from ...shared.runs.run_folder import memory_runs_folder, runs_folder
 from ...shared.runs.sweep_folder import sweeps_folder
 from ...shared.text.harmless import one_line
+from ...shared.text.plain_values import described_error
 
-MOST_SAID = 200  # characters
 EXTRAS = "gymnasium", "mujoco", "pettingzoo"  # of operant, each named like its module
 
 
@@ -40,8 +40,7 @@ def import_from_here(module: str) -> ModuleType:
     except ModuleNotFoundError:
         raise
     except (Exception, SystemExit) as error:  # whatever a user's module does as it is imported
-        said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
-        raise ConfigError(f"importing {module} fails: {said}") from error
+        raise ConfigError(f"importing {module} fails: {described_error(error)}") from error
 
 
 def check_module(module: str) -> None:
@@ -62,7 +61,7 @@ def check_places(what: str, places: Iterable[str]) -> None:
     for place in places:
         if folder := _closed_folder_of(place):
             raise ConfigError(
-                f"{what} is {one_line(place, MOST_SAID)}, below the "
+                f"{what} is {one_line(place, 200)}, below the "
                 f"{folder.name.partition('-')[0]} folder {folder}: nothing is imported from there"
             )
 

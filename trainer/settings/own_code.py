@@ -7,21 +7,32 @@ process. Workers and detached runs receive the class or the function itself, by 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pickle
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...shared.errors import ConfigError
-from ...shared.text.harmless import one_line
+from ...shared.errors import ConfigError, OperantError
+from ...shared.text.plain_values import described_error
 
 PREFIX = "own/"
-MOST_SAID = 200  # characters of an error
 
 Make = Callable[..., Any]
 
 _own: dict[str, Make] = {}
+
+
+@contextlib.contextmanager
+def user_code(what: str) -> Iterator[None]:
+    """Turn what a user's code raises into a ConfigError of one line: that `what` fails."""
+    try:
+        yield
+    except OperantError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{what} fails: {described_error(error)}") from error
 
 
 def is_own(name: str) -> bool:
@@ -80,10 +91,9 @@ def pickled_own(names: Iterable[str], instead: str) -> bytes:
         cloudpickle: Any = importlib.import_module("cloudpickle")  # which Gymnasium requires
         pickled: bytes = cloudpickle.dumps(own)
     except Exception as error:  # objects inside may raise anything
-        said = one_line(f"{type(error).__name__}: {error}", MOST_SAID)
         raise ConfigError(
             f"{', '.join(name.removeprefix(PREFIX) for name in own)} cannot be sent to another "
-            f"process ({said}): {instead}, or define it in a module"
+            f"process ({described_error(error)}): {instead}, or define it in a module"
         ) from None
     return pickled
 

@@ -108,6 +108,11 @@ class Spaces:
     action_space: Any = field(default=None, compare=False)
 
     @property
+    def some_agents_retire(self) -> bool:
+        """Whether episodes of agents may end before those of others in the same environment."""
+        return self.num_agents > 1 and self.agents_retire
+
+    @property
     def is_own(self) -> bool:
         """Whether operant steps the environments itself, in compiled loops or on a GPU."""
         return self.stepped_by == "vector"

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations_with_replacement
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ....shared.rows.row_batch import Floats
 from ...render.formatting import format_value
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 # The middle is the mean, with "iqm" the interquartile mean.
 Spread = Literal["quartiles", "range", "error", "iqm"]

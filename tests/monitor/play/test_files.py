@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_is_one_line(tmp_path, name, reason):
 
 
 def test_a_full_disk_is_one_line_and_leaves_no_half_of_a_file(tmp_path):
-    (tmp_path / ".a.gif.building.gif").symlink_to("/dev/full")
+    (tmp_path / ".building-a.gif").symlink_to("/dev/full")
     with pytest.raises(UsageError, match="No space left"):
         write(tmp_path / "a.gif")
     assert not list(tmp_path.iterdir())

@@ -305,7 +305,7 @@ def test_rows_are_not_read_through_a_link(tmp_path):
 def test_halves_of_files_are_removed():
     run = ended_run()
     run.recording_path.touch()
-    half = run.folder / ".place.json.building"
+    half = run.folder / ".building-place.json"
     half.touch()
     assert complete_run(run)
     assert not half.exists()

@@ -8,15 +8,14 @@ import gymnasium
 import numpy as np
 import pytest
 from exact_envs import SPACES, Exact, ExactParallel, ExactVector, check
+from vector_envs import vector_envs
 
 from operant.shared.errors import ConfigError, UsageError
 from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.checking import EnvError
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
 from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.own_envs import check_own, register_own
 from operant.trainer.envs.spaces import action_spec
-from operant.trainer.envs.spec import HostedSpec
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.experiment.trained_policy import TrainedPolicy
 from operant.trainer.experiment.untrained import make_policy
@@ -52,9 +51,8 @@ def test_environments_one_by_one_vector_environments_and_agents_get_exact_action
     for stream in (TRAINING, EVALUATION):
         spec = load_spec(name)
         step_all(make_envs(spec, 2, 1, stream), spec)
-    actions = action_spec(gymnasium, kind, SPACES[kind])
-    spec = HostedSpec("Exact", 2, actions, action_space=SPACES[kind])
-    step_all(GymnasiumEnvs(spec, 2, 1, TRAINING, envs=ExactVector(kind, 2)), spec)
+    envs = vector_envs(lambda n: ExactVector(kind, n), 2)
+    step_all(envs, envs.spec)
     # By `module:function`, which is what agents are found by.
     monkeypatch.setattr("exact_envs.make", lambda: ExactParallel(kind), raising=False)
     spec = load_spec("pettingzoo:exact_envs:make")
@@ -85,10 +83,9 @@ NAN_SAID = r"env = '.*': the policy gives step an action with NaN or infinity: \
 
 def test_nan_actions_reach_no_environment():
     spec = load_spec(register_own(lambda: Exact("float32")))
-    vector_spec = HostedSpec("Exact", 2, spec.actions, action_space=spec.action_space)
     hosts = (
         make_envs(spec, 2, 1, TRAINING),
-        GymnasiumEnvs(vector_spec, 2, 1, TRAINING, envs=ExactVector("float32", 2)),
+        vector_envs(lambda n: ExactVector("float32", n), 2),
     )
     for envs in hosts:
         out = Transitions.of(spec, 2)

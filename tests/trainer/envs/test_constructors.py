@@ -14,17 +14,15 @@ import torch
 from command_line import error_line, operant
 from exact_envs import Exact
 from gymnasium.envs.registration import EnvSpec
+from vector_envs import vector_envs
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
 from operant.trainer.envs.checking import EnvError, check_reset
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
 from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.own_envs import check_own, register_own
-from operant.trainer.envs.spec import HostedSpec
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.jit.streams import TRAINING
-from operant.trainer.spaces import Discrete
 
 ERRORS = {
     "AssertionError": AssertionError("no map\nat all"),
@@ -195,9 +193,8 @@ def test_a_wrong_step_of_a_vector_environment_is_named(change, said):
             given = {**dict(enumerate(super().step(actions))), **change}
             return tuple(each for each in given.values() if each is not ...)
 
-    spec = HostedSpec("Exact", 2, Discrete(3, 5), action_space=exact_envs.SPACES["discrete"])
-    envs = GymnasiumEnvs(spec, 1, 1, TRAINING, envs=Changed("discrete", 1))
-    out = Transitions.of(spec, 1)
+    envs = vector_envs(lambda n: Changed("discrete", n), 1)
+    out = Transitions.of(envs.spec, 1)
     envs.reset(out.obs)
-    with pytest.raises(EnvError, match=f"^env = 'gymnasium:Exact': {said}"):
+    with pytest.raises(EnvError, match=f"^env = 'gymnasium:Toy-v0': {said}"):
         envs.step(np.array([5]), out)

@@ -11,19 +11,17 @@ import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from learning import collected, learn
+from vector_envs import vector_envs
 
 from operant.shared.errors import ConfigError
 from operant.shared.install_command import install_command
 from operant.trainer.envs.checking import EnvError
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs, describe
+from operant.trainer.envs.from_gymnasium import describe
 from operant.trainer.envs.hosts import load_spec
 from operant.trainer.envs.spaces import action_spec
-from operant.trainer.envs.spec import HostedSpec
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.policies.distributions import make_distribution
-from operant.trainer.spaces import Discrete
 
-SPEC = HostedSpec("count", 1, Discrete(2), host="gymnasium")
 MODES = tuple(AutoresetMode)
 
 
@@ -54,13 +52,12 @@ class Count(gymnasium.Env):
 def make_envs(mode, *limits):
     """One environment for each of `limits`, which are arguments of `Count`."""
     functions = [lambda each=each: Count(*each) for each in limits]
-    vector = SyncVectorEnv(functions, autoreset_mode=mode)
-    return GymnasiumEnvs(SPEC, len(limits), seed=1, stream=0, envs=vector)
+    return vector_envs(lambda n: SyncVectorEnv(functions[:n], autoreset_mode=mode), len(limits))
 
 
 def steps(envs, num_steps):
     """The transitions of `num_steps` steps, and which were dead [T, N]."""
-    out = Transitions.empty(SPEC.obs_size, envs.num_envs)
+    out = Transitions.of(envs.spec, envs.num_envs)
     envs.reset(out.obs)
     seen, dead = [], []
     for _ in range(num_steps):
@@ -124,19 +121,27 @@ class Whole(Count):
     ],
 )
 def test_types_that_a_vector_environment_should_not_return_are_refused(flags, observations, said):
-    vector = Vector([Whole, Whole], autoreset_mode=AutoresetMode.NEXT_STEP)
-    envs = GymnasiumEnvs(SPEC, 2, seed=1, stream=0, envs=vector)
+    made = []
+
+    def make(num_envs):
+        made.append(Vector([Whole] * num_envs, autoreset_mode=AutoresetMode.NEXT_STEP))
+        return made[-1]
+
+    envs = vector_envs(make, 2)
     steps(envs, 2)
-    vector.flags, vector.observations = flags, observations
-    with pytest.raises(EnvError, match=f"^env = 'gymnasium:count': {said}$"):
+    made[-1].flags, made[-1].observations = flags, observations
+    with pytest.raises(EnvError, match=f"^env = 'gymnasium:Toy-v0': {said}$"):
         steps(envs, 1)
 
 
 def test_an_unknown_autoreset_mode_is_refused():
-    vector = SyncVectorEnv([Count])
-    vector.metadata["autoreset_mode"] = "Sometimes"
+    def make(num_envs):
+        vector = SyncVectorEnv([Count] * num_envs)
+        vector.metadata["autoreset_mode"] = "Sometimes"
+        return vector
+
     with pytest.raises(ConfigError, match="autoreset_mode = 'Sometimes' is not known"):
-        GymnasiumEnvs(SPEC, 1, 1, 0, envs=vector)
+        vector_envs(make, 1)
 
 
 # Gymnasium's own vector environment of CartPole resets in the next step.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from image_envs import STEPS, RegularLarge
+from vector_envs import vector_envs
 
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
 from operant.trainer.envs.hosts import load_spec, make_envs
 from operant.trainer.envs.spaces import seen_in
 from operant.trainer.envs.vector import Transitions
@@ -50,10 +50,9 @@ def test_all_else_is_a_vector_of_numbers(space):
 
 def own_envs():
     """Stands in for an environment's own vector version."""
-    envs = gymnasium.vector.SyncVectorEnv(
-        [RegularLarge] * 4, autoreset_mode=gymnasium.vector.AutoresetMode.SAME_STEP
-    )
-    return GymnasiumEnvs(LARGE, 4, 1, TRAINING, envs=envs)
+    mode = gymnasium.vector.AutoresetMode.SAME_STEP
+    make = gymnasium.vector.SyncVectorEnv
+    return vector_envs(lambda n: make([RegularLarge] * n, autoreset_mode=mode), 4)
 
 
 MAKERS = {

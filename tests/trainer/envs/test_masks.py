@@ -11,12 +11,12 @@ from gymnasium.envs.registration import EnvSpec as GymnasiumEnvSpec
 from learning import iterate
 from masked_envs import NUM_ACTIONS, NUM_STEPS, VECTORS, Batched, Vector
 from toy_envs import Described
+from vector_envs import vector_envs
 
 from operant.shared.errors import ConfigError
 from operant.trainer.config.from_values import make_config
-from operant.trainer.envs import from_gymnasium, hosts
+from operant.trainer.envs import hosts
 from operant.trainer.envs.checking import EnvError
-from operant.trainer.envs.from_gymnasium import GymnasiumEnvs
 from operant.trainer.envs.hosts import describe, load_spec
 from operant.trainer.envs.vector import Transitions
 from operant.trainer.experiment.build import processor_experiment
@@ -75,17 +75,21 @@ def test_no_illegal_action_in_a_vector_environment(vector, register):
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.__name__)
-def test_rows_of_a_vector_environment_end_with_its_masks(vector, register):
-    register(vector)
-    spec = from_gymnasium.describe("Masked-v0")
-    envs = GymnasiumEnvs(spec, 3, seed=1, stream=0)
-    size = spec.mask_size
+def test_rows_of_a_vector_environment_end_with_its_masks(vector):
+    made = []
+
+    def make(num_envs):
+        made.append(vector(num_envs))
+        return made[-1]
+
+    envs = vector_envs(make, 3)
+    spec, size = envs.spec, envs.spec.mask_size
     assert spec.obs_size == NUM_ACTIONS + size
     out = Transitions.of(spec, 3)
     envs.reset(out.obs)
     is_several = vector is masked_envs.VectorOfSeveral
     for t in range(NUM_STEPS + 5):
-        masks, legal = out.obs[:, NUM_ACTIONS : 2 * NUM_ACTIONS], envs._envs.envs
+        masks, legal = out.obs[:, NUM_ACTIONS : 2 * NUM_ACTIONS], made[-1].envs
         is_fresh = vector.mode.value == "NextStep" and t == NUM_STEPS
         if not is_fresh:
             assert np.array_equal(masks, [env.unwrapped.is_legal for env in legal])

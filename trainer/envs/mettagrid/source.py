@@ -13,6 +13,7 @@ import numpy as np
 from ....shared.errors import ConfigError
 from ....shared.runs.small_file import read_small
 from ....shared.text.harmless import one_line
+from ....shared.text.plain_values import described_error
 from ...settings.importing import check_places, imported
 from ...spaces import Discrete
 from ..checking import EnvError
@@ -165,6 +166,6 @@ def describe(section: MettaGridConfig) -> HostedSpec:
     except EnvError as error:
         raise ConfigError(str(error)) from None
     except Exception as error:  # whatever the library raises for a game that it cannot play
-        said = one_line(f"{type(error).__name__}: {error}", 200)
+        said = described_error(error)
         raise ConfigError(f"mettagrid {library().version} makes no such world: {said}") from None
     return spec

@@ -17,10 +17,13 @@ from ....shared.errors import ConfigError
 from ....shared.install_command import install_command
 from ...machine.values import State
 from ..checking import EnvError
-from ..from_gymnasium import GymnasiumEnvs
+from ..from_gymnasium import VectorBatch
 from ..names import GYMNASIUM_PREFIX as PREFIX
 from ..spaces import action_spec, check_mujoco, first_line, import_gymnasium, seen_in
 from ..spec import HostedSpec
+from ..workers.arrays import Counters
+from ..workers.block import Block
+from ..workers.hosted import HostedEnvs, ThisProcess
 from .tasks import TASKS, Simulations
 
 Array = NDArray[Any]
@@ -57,9 +60,14 @@ def describe(env_id: str, num_threads: int) -> HostedSpec:
     seen = seen_in(gymnasium, setting, env.observation_space)
     env.close()
     return HostedSpec(
-        env_id, actions=actions, host="gymnasium", stepped_by="mjbatch",
+        env_id, actions=actions, host="gymnasium", module=__name__, stepped_by="mjbatch",
         num_threads=num_threads, **seen,
     )  # fmt: skip
+
+
+def make(spec: HostedSpec, num_envs: int, counters: Counters) -> VectorBatch:
+    """Make `num_envs` environments."""
+    return VectorBatch(MujocoVector(spec, num_envs), spec, num_envs, counters)
 
 
 def import_mjbatch() -> Any:
@@ -130,24 +138,22 @@ class MujocoVector:
         """Threads end with the batch."""
 
 
-class MujocoEnvs(GymnasiumEnvs):
+class MujocoEnvs(HostedEnvs):
     """N of Gymnasium's MuJoCo environments, whose state is in checkpoints."""
 
     resumes_exactly = True
 
-    def __init__(
-        self, spec: HostedSpec, num_envs: int, seed: int, stream: int, first_env: int = 0
-    ) -> None:
-        self._vector = MujocoVector(spec, num_envs)
-        super().__init__(spec, num_envs, seed, stream, first_env, self._vector)
+    @property
+    def _block(self) -> Block:
+        return cast("ThisProcess", self._carrier).block
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the next step depends on; the last axis is of the environments."""
-        vector = self._vector
+        vector: MujocoVector = self._block.envs.envs
         arrays = {
             "state": vector.sims.state.T,
             "elapsed": vector.elapsed,
-            "episode_return": self._episode_return,
+            "episode_return": self._block.returns,
             "random": _words(vector.generators),
         }
         return {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
@@ -159,10 +165,11 @@ class MujocoEnvs(GymnasiumEnvs):
                 "mjbatch cannot continue environments that something else stepped; "
                 "use gymnasium.vectorization = sync"
             )
-        vector = self._vector
+        block = self._block
+        vector: MujocoVector = block.envs.envs
         vector.sims.state[:] = state["state"].numpy().T
-        vector.elapsed[:] = self._elapsed[:] = state["elapsed"].numpy()
-        self._episode_return[:] = state["episode_return"].numpy()
+        vector.elapsed[:] = block.lengths[:] = state["elapsed"].numpy()
+        block.returns[:] = state["episode_return"].numpy()
         for generator, words in zip(vector.generators, state["random"].T.tolist(), strict=True):
             _set_words(generator, words)
 

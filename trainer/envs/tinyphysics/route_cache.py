@@ -23,6 +23,7 @@ import platformdirs
 from numpy.typing import NDArray
 
 from ....shared.errors import NotHereError, UsageError
+from ....shared.runs.small_file import replacing
 from .route_file import FIELDS, RouteError, read_route
 from .routes import Routes, side_by_side
 
@@ -117,14 +118,8 @@ def _split(
 def _write(path: Path, flat: NDArray[np.float64]) -> None:
     """Write a cache by renaming it into place, and remove the folder's old caches."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    building = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with building.open("wb") as file:
-            np.save(file, flat)
-        building.rename(path)
-    except OSError:
-        building.unlink(missing_ok=True)
-        raise
+    with replacing(path, by_several=True) as building, building.open("wb") as file:
+        np.save(file, flat)
     for former in path.parent.glob(f"{PREFIX}*.npy"):
         if former != path:
             former.unlink(missing_ok=True)

@@ -53,8 +53,9 @@ NOTICE_BYTES = 2048
 
 class Counters(NamedTuple):
     """Counters of a block: `totals` [3] float64, episodes that ended with the sums of their
-    returns and lengths, ever rising; `current` [1] int64, the environment that is being stepped, or
-    -1 where they all are at once; `notices` [NOTICE_BYTES] uint8, lines that people should read.
+    returns and lengths, until they are taken; `current` [1] int64, the environment that is being
+    stepped, or -1 where they all are at once; `notices` [NOTICE_BYTES] uint8, lines that people
+    should read.
     """
 
     totals: Array

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from ...machine.values import State
-from ..checking import EnvError, action_problem, making
+from ...settings.own_code import user_code
+from ..checking import EnvError, action_problem
 from ..spec import HostedSpec
 from ..vector import Transitions
 from .arrays import Array
@@ -43,25 +44,27 @@ class ThisProcess:
         self.fields = own_fields(layout)
         arrays, counters = self.fields.of_worker(0)
         arrays.valid[:] = True
-        with making(spec.setting):
+        with user_code(f"{spec.setting}: making it"):
             envs = import_module(spec.module).make(spec, layout.num_envs, counters)
-        self._block = Block(envs, layout.num_agents, arrays, counters)
+        self.block = Block(envs, layout.num_agents, arrays, counters)
 
     def start(self, command: bytes, workers: Sequence[int]) -> None:
         try:
             if command == RESET:
-                self._block.reset(self.fields.seeds[0])
+                self.block.reset(self.fields.seeds[0])
             elif command == STEP:
-                self._block.step()
+                self.block.step()
         except EnvError as error:
-            env = self._first_env + int(self.fields.current[0, 0])
-            raise EnvError(f"{error}, in environment {env}") from None
+            env = int(self.fields.current[0, 0])
+            if env < 0:
+                raise
+            raise EnvError(f"{error}, in environment {self._first_env + env}") from None
 
     def finish(self, workers: Sequence[int]) -> None:
         """It is done."""
 
     def close(self) -> None:
-        self._block.close()
+        self.block.close()
 
 
 def first_seed(seed: int, stream: int, num_resumed: int = 0) -> int:
@@ -95,7 +98,7 @@ class HostedEnvs:
         num_blocks = plan.num_workers or 1
         self.spec, self.num_envs = spec, num_envs
         self.num_rows = num_envs * spec.num_agents
-        self.has_dead_steps = spec.num_agents > 1 and spec.agents_retire
+        self.has_dead_steps = spec.some_agents_retire or spec.resets_in_next_step
         self._seed, self._stream, self._num_resumed = seed, stream, 0
         self._first_env = first_env
         layout = Layout(
@@ -112,7 +115,6 @@ class HostedEnvs:
             else ThisProcess(spec, layout, first_env)
         )
         self._rows = self._carrier.fields.rows()
-        self._taken = np.zeros(3)
         self._noticed: set[str] = set()
         self._workers = np.arange(num_blocks).reshape(plan.async_factor, -1).tolist()
         size = self.num_rows // plan.async_factor
@@ -126,9 +128,7 @@ class HostedEnvs:
         self._carrier.start(RESET, range(len(seeds)))
         self._carrier.finish(range(len(seeds)))
         obs[:] = self._rows.obs
-        self._taken[:] = self._carrier.fields.totals.sum(
-            0
-        )  # a reset ends episodes, which do not count
+        self._carrier.fields.totals[:] = 0  # a reset ends episodes, which do not count
 
     def step(self, actions: Array, out: Transitions) -> None:
         """Step every environment with its own of `actions` [R, ...]; writes `out`."""
@@ -161,9 +161,9 @@ class HostedEnvs:
 
     def take_episode_totals(self) -> tuple[int, float, float]:
         """(count, summed return, summed length) of the episodes that ended since the last call."""
-        totals = self._carrier.fields.totals.sum(0)
-        count, return_, length = (totals - self._taken).tolist()
-        self._taken = totals
+        totals = self._carrier.fields.totals
+        count, return_, length = totals.sum(0).tolist()
+        totals[:] = 0
         return int(count), return_, length
 
     def take_notices(self) -> list[str]:

@@ -17,7 +17,7 @@ from ....shared.errors import CheckpointError, UsageError
 from ....shared.runs.find_runs import own_runs
 from ....shared.runs.run_folder import PULLED_FROM, SHARED_CODE, Run, create_run
 from ....shared.runs.run_notes import MANIFEST_FILE
-from ....shared.runs.small_file import read_small
+from ....shared.runs.small_file import BUILDING, read_small
 from ....shared.runs.status import read_status
 from ....shared.text.harmless import harmless_lines, one_line
 from ....shared.text.masking import masked
@@ -40,7 +40,6 @@ from .author_code import author_code, pulled_code
 from .model_card import CARD_FILE, Results, model_card
 
 RETURN = "evaluation/return"
-BUILDING = ".building"  # a file that a killed process was about to write
 FILES = {CARD_FILE, MANIFEST_FILE, CHECKPOINTS, SHARED_CODE}
 MAX_CARD_BYTES = 1 << 20
 MAX_BYTES = 1 << 30  # of a policy that is pulled
@@ -194,7 +193,7 @@ def _check_target(folder: Path, run: Run) -> None:
         raise UsageError(f"{folder} is a file: name a folder for the policy")
     if folder.resolve() == run.folder.resolve():
         raise UsageError(f"{folder} is the run's own folder: name a new folder for the policy")
-    names = {path.name for path in folder.iterdir() if not path.name.endswith(BUILDING)}
+    names = {path.name for path in folder.iterdir() if not path.name.startswith(BUILDING)}
     is_policy = "summary" in Run(folder).manifest() and names <= FILES
     if names and not is_policy:
         raise UsageError(f"{folder} has other files in it: name a new folder for the policy")

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from ....shared.episodes.episode_file import write_moments
 from ....shared.episodes.scene import Episodes, Moment
 from ....shared.runs.owners import make_private_folder
 from ....shared.runs.run_folder import EPISODE_ENDING, Run
-from ....shared.runs.small_file import create_anew, open_to_append
+from ....shared.runs.small_file import open_to_append, written_whole
 from ...config import TrainConfig
 from ...experiment.experiment import Experiment
 from ...experiment.intervals import Due
@@ -165,20 +166,12 @@ class EpisodeRecorder:
         copied: Any = make_policy(self._config)
         copied.load_state_dict({name: x.cpu() for name, x in policy.state_dict().items()})
         episodes = make_episodes(TrainedPolicy(copied, self._config, iteration))
-        name = f"iteration-{iteration:09d}{EPISODE_ENDING}"
-        building = self._folder / f".building-{name}"
+        path = self._folder / f"iteration-{iteration:09d}{EPISODE_ENDING}"
         make_private_folder(self._folder, parents=False)
-        try:
-            with os.fdopen(create_anew(building), "wb") as file:
-                write_moments(file, episodes.env, episodes.seed, self._moments(episodes))
-            building.rename(self._folder / name)
-        except BaseException:
-            building.unlink(missing_ok=True)
-            raise
-        finally:
-            episodes.close()
+        with closing(episodes), written_whole(path, outlives_power_cut=False) as file:
+            write_moments(file, episodes.env, episodes.seed, self._moments(episodes))
         delete_old(self._folder, f"*{EPISODE_ENDING}", EPISODES_KEPT)
-        return self._folder / name
+        return path
 
     def _moments(self, episodes: Episodes) -> Iterator[Moment]:
         episodes.begin(episodes.seed, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from ....shared.runs.owners import make_private_folder
 from ....shared.runs.run_folder import TRACE_ENDING
-from ....shared.runs.small_file import create_anew
+from ....shared.runs.small_file import create_anew, replacing
 from ....shared.runs.tracing import failed_notice, written_notice
 from ...experiment.experiment import Executor
 
@@ -80,16 +80,13 @@ class Tracer:
         profiler, name = self.stop(), self._name
         if not profiler:
             return ""
-        building = self._folder / f".building-{name}"
         try:
             make_private_folder(self._folder, parents=False)
-            os.close(create_anew(building))
-            profiler.export_chrome_trace(str(building))
-            building.rename(self._folder / name)
+            with replacing(self._folder / name) as building:
+                os.close(create_anew(building))
+                profiler.export_chrome_trace(str(building))
             delete_old(self._folder, f"*{TRACE_ENDING}", TRACES_KEPT)
         except (OSError, RuntimeError) as error:
-            with suppress(OSError):
-                building.unlink(missing_ok=True)
             self._kinds, self._names = [], []
             reason = str(error).partition("\n")[0] or type(error).__name__
             return failed_notice(reason)
