@@ -152,7 +152,7 @@ def test_what_would_be_ignored_is_refused_with_the_reason(key):
     [
         (CART_POLE, ("env=pendulum", "policy.distribution=beta", "policy.initial_log_std=-1"),
          "gaussians"),
-        ("cart_pole", ("algorithm=muzero",), "'muzero' is not an algorithm; there are ppo, pqn"),
+        (CART_POLE, ("algorithm=muzero",), "'muzero' is not an algorithm; there are ppo, pqn"),
         (CART_POLE_PQN, ("env=pendulum",),
          "pqn needs discrete actions; pendulum has continuous ones: ppo, ddpg, td3, sac, tqc, "
          "crossq, ac_iqn"),
