@@ -32,7 +32,7 @@ from .env_tables import env_sections
 from .flat_keys import flat_keys
 from .from_values import changed, make_config, model_for, parsed, set_value, unset_value
 from .overlays import check_overlays, overlay_values
-from .own_algorithms import base_algorithm
+from .own_algorithms import base_algorithm, section_of
 from .toml_file import PRESET_FOLDER, read_toml
 from .train_config import (
     DEFAULT_ALGORITHM,
@@ -213,7 +213,7 @@ def _base(preset: str, env: Any, algorithm: Any, upper: Layers) -> _Base:
     the environment and the algorithm, or the neutral defaults. Raises ConfigError.
     """
     preset = preset or _tuned_presets().get((_family(env), str(algorithm)), "")
-    if not preset:
+    if not (preset and section_of(str(algorithm))):  # an unknown one is refused by its name
         neutral = _neutral_settings(env, algorithm, {}, upper)
         keys = flat_keys(neutral)
         return _Base(neutral, defaults_of(algorithm), keys, keys)
