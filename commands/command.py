@@ -17,6 +17,10 @@ MAY_BE_EMPTY = ("command_line",)
 class Command(click.Command):
     """Refuses empty values, and answers a former option with what to write now."""
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """The same without a parent context: click keeps the option that it makes first."""
+        return ["-h", "--help"]
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         path = ctx.command_path.partition(" ")[2]
         if args:

@@ -182,6 +182,8 @@ def known_options() -> frozenset[str]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_name_that_is_quoted_is_in_the_code(document):
+    if document.name == "upgrading.md":  # which has names of the version before
+        return
     wrong = [
         f"{name} in `{text}`"
         for text in quoted(document)

@@ -81,7 +81,7 @@ def test_act_gives_what_training_would_do(acting):
     with closing(make_envs(spec, 3, 1, TRAINING)) as envs:
         out = Transitions.of(spec, 3)
         envs.reset(out.obs)
-        seen = [env.unwrapped for env in envs._carrier._block._envs._envs]
+        seen = [env.unwrapped for env in envs._carrier.block.envs._envs]
     trained = policy._trained.policy
     with torch.inference_mode():
         expected, _ = trained.greedy_step(torch.from_numpy(out.obs), torch.zeros(3, 0))

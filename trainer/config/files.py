@@ -218,7 +218,7 @@ def _base(preset: str, env: Any, algorithm: Any, upper: Layers) -> _Base:
         keys = flat_keys(neutral)
         return _Base(neutral, defaults_of(algorithm), keys, keys)
     own = read_toml(config_path(preset))
-    if algorithm != own["algorithm"] and base_algorithm(str(algorithm)) in NEUTRAL:
+    if algorithm != own["algorithm"]:
         raise ConfigError(
             f"algorithm = {algorithm}: the preset {preset} is for {own['algorithm']}; to train "
             f"with {algorithm}, name the environment: {str(env).removeprefix(GYMNASIUM_PREFIX)}"
@@ -228,7 +228,7 @@ def _base(preset: str, env: Any, algorithm: Any, upper: Layers) -> _Base:
         source += f" (tuned for {own['env']}, not for {env})"
         foreign = env_sections(own["env"]).keys() - env_sections(str(env)).keys()
         own = {key: value for key, value in own.items() if key not in foreign}
-    keys = {**flat_keys(own), "env": env, "algorithm": algorithm}
+    keys = {**flat_keys(own), "env": env}
     neutral = _neutral_settings(env, algorithm, keys, upper)
     return _Base(changed(neutral, keys), source, keys, flat_keys(neutral))
 

@@ -21,8 +21,10 @@ from operant.trainer.envs.minatar import rules_of
 from operant.trainer.envs.minatar.common import STICKY
 
 logging.disable(logging.WARNING)  # it warns that there is nothing to draw pictures with
-minatar = pytest.importorskip("minatar", reason="pip install --no-deps minatar==1.0.15")
-logging.disable(logging.NOTSET)
+try:
+    minatar = pytest.importorskip("minatar", reason="pip install --no-deps minatar==1.0.15")
+finally:
+    logging.disable(logging.NOTSET)
 
 pytestmark = pytest.mark.slow
 
