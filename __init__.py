@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from . import integrations as integrations
     from . import testing as testing
     from . import wandb as wandb
-    from .api.callbacks import ProgressBar, RecordVideo
     from .api.policies import Policy, evaluate, load
     from .api.runs import Run, runs
     from .api.sharing import pull, push
@@ -48,8 +47,6 @@ __all__ = [
     "LiveRun",
     "OperantError",
     "Policy",
-    "ProgressBar",
-    "RecordVideo",
     "Run",
     "RunNotFoundError",
     "Table",
@@ -69,7 +66,6 @@ __all__ = [
 
 # The public names by the module that defines them.
 _PUBLIC = {
-    "api.callbacks": ("ProgressBar", "RecordVideo"),
     "api.policies": ("Policy", "evaluate", "load"),
     "api.runs": ("Run", "runs"),
     "api.sharing": ("pull", "push"),
@@ -93,6 +89,8 @@ _SINCE_0_3 = {
     "OperantLogger": "operant.integrations.LightningLogger",
     "OperantTrainerCallback": "operant.integrations.TrainerCallback",
     "PageError": "operant.errors.PageError",
+    "ProgressBar": "train(..., progress=True)",
+    "RecordVideo": "train(..., episodes={'every_env_steps': N}) and operant play FILE -o FILE.gif",
     "SaveBest": "train(..., checkpoint={'best': METRIC})",
     "StopAtReturn": "train(..., stop={'at_return': RETURN})",
     "StopWithoutImprovement": "train(..., stop={'patience': EVALUATIONS})",

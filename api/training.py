@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from ..commands.helpers.launching import begun, prepared_run, wait_for_numbers
-from ..commands.helpers.progress import PlainProgress
+from ..commands.helpers.progress import PlainProgress, progress_report
 from ..shared.errors import UsageError, check_argument
 from ..shared.page.requests import STOP_REASON, give_reason
 from ..shared.processes.interrupts import interrupts_held
@@ -54,6 +55,7 @@ def train(
     name: str | None = None,
     resume: Run | str | Path | None = None,
     presets: Sequence[str] = (),
+    progress: bool | None = None,
     **settings: Any,
 ) -> Run:
     """Train a policy as a run that the monitor can show, and return the run when it has ended.
@@ -77,6 +79,9 @@ def train(
     `on_checkpoint` and `on_end`, each called with a `LiveRun`. An exception in one of them ends the
     run, with a checkpoint.
 
+    With `progress` a bar or lines on standard error show how far the run is; by default only
+    compiling is shown, and with False nothing.
+
     With `detach`, a process of its own trains, and `train` returns once that has published: then
     use `run.wait()`, `run.stop()` and `run.status()`. `resume` continues a run from its newest
     checkpoint, with its settings; if a script defined its environment, network or algorithm,
@@ -95,6 +100,8 @@ def train(
     exceptions of training are raised after the run is marked as failed.
     """
     check_argument("detach", detach, bool, "True or False")
+    if progress is not None:
+        check_argument("progress", progress, bool, "True, False or None")
     if "callback" in settings:  # as in Stable-Baselines3
         raise UsageError("callback: did you mean callbacks, a list, as callbacks=[Mine()]?")
     check_argument("presets", presets, (list, tuple), "a list of overlays, as ['fast']")
@@ -121,10 +128,12 @@ def train(
         return _detached(prepare)
     with interrupts_held():
         importlib.import_module(".policies", __package__)  # which imports PyTorch
-    return _here(prepare, callbacks)
+    return _here(prepare, callbacks, progress)
 
 
-def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
+def _here(
+    prepare: Callable[[int], Prepared], callbacks: Sequence[Any], progress: bool | None
+) -> Run:
     """Train in this process, and leave the process as it was."""
     from ..trainer.machine.threads import check_not_forked, threads_kept  # imports PyTorch
     from .policies import Policy
@@ -140,8 +149,11 @@ def _here(prepare: Callable[[int], Prepared], callbacks: Sequence[Any]) -> Run:
         prepared = prepare(TRAINER)
         run = Run(prepared.run)
         stops_here[run.id] = ask_to_stop, threading.get_ident()
+        compiling = _Compiling(sys.stderr) if progress is None else None
+        shown = progress_report(run.id, to_stderr=True) if progress else nullcontext(compiling)
         try:
-            run_training(prepared, requests, _Compiling(sys.stderr), callbacks=called, raises=True)
+            with shown as report:
+                run_training(prepared, requests, report, callbacks=called, raises=True)
         finally:
             del stops_here[run.id]
     # A stop that somebody asked for is the run's end, and not the script's.

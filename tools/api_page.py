@@ -21,7 +21,7 @@ PARTS = {
     "Train, load, evaluate": (
         "train", "load", "evaluate", "runs", "show", "push", "pull", "Run", "Policy", "Evaluation",
     ),
-    "Callbacks": ("Callback", "LiveRun", "RecordVideo", "ProgressBar"),
+    "Callbacks": ("Callback", "LiveRun"),
     "Checks": ("testing.check_algorithm",),
     "Errors": ("OperantError", "UsageError", "RunNotFoundError"),
     "Loops of your own": (

@@ -168,7 +168,7 @@ class Stops(operant.Callback):
             run.stopp()
 
 
-run = operant.train("cart_pole", total_env_steps=1000, callbacks=[Stops(), operant.ProgressBar()])
+run = operant.train("cart_pole", total_env_steps=1000, callbacks=[Stops()], progress=True)
 policy = operant.load(run, checkpoint="best")
 print(policy.act([0.0, 0.0, 0.0, 0.0]), run.status().state, run.history()["env_steps"].max())
 operant.trian("cart_pole")

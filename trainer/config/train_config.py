@@ -270,7 +270,8 @@ class CheckedConfig(TrainConfig):
                     f"alert rule '{rule.text}': the run has no metric '{rule.metric}'"
                     f"{nearest(rule.metric, names)}"
                 )
-        if best not in (NO_BEST, *known) and not best.startswith("evaluation/"):
+        families = {name.partition("/")[0] for name in known}
+        if best not in (NO_BEST, *known) and best.partition("/")[0] in families - {"evaluation"}:
             hint = nearest(best, known)
             raise ValueError(f"checkpoint.best = {best}: the run has no such metric{hint}")
 

@@ -17,7 +17,6 @@ from ...shared.runs.run_notes import read_notes
 from ...shared.text.harmless import one_line
 from ...shared.text.plain_values import described, described_error
 from ...shared.text.short_numbers import short_number
-from ...shared.text.typed_numbers import real_number, whole_number
 from ..config.metrics import metrics_of
 from ..config.tables import NO_BEST
 from .step import Step
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 HOOKS = ("on_start", "on_iteration", "on_evaluation", "on_checkpoint", "on_end")
 EXITS = (KeyboardInterrupt, SystemExit)  # end a run as stopped; all else as failed
 RETURN = "evaluation/return"
+BEST = "best"  # the name of the best policy
 _CHECKPOINT_NAME = re.compile(r"(?!iteration-|newest$)[A-Za-z][A-Za-z0-9_-]{0,60}")
 
 
@@ -161,7 +161,11 @@ class LiveRun:
         as NAME.pt: `operant.load(run, checkpoint=NAME)`. One of the same name is replaced. Raises
         UsageError for a bad name.
         """
-        check_checkpoint_name("save", name)
+        if not isinstance(name, str) or not _CHECKPOINT_NAME.fullmatch(name):
+            raise UsageError(
+                f"save: name = {described(name)}: expected a letter, then letters, digits, - and "
+                "_, as 'best'; a number means the checkpoint of an iteration"
+            )
         return self._saving.keep_policy(name, self._metrics)
 
 
@@ -283,15 +287,6 @@ class Callbacks(Step):
                 self.failure = self.failure or error
 
 
-def check_checkpoint_name(where: str, name: Any) -> None:
-    """Raises UsageError, which begins with `where`, if no policy can be kept under `name`."""
-    if not isinstance(name, str) or not _CHECKPOINT_NAME.fullmatch(name):
-        raise UsageError(
-            f"{where}: name = {described(name)}: expected a letter, then letters, digits, - and _, "
-            "as 'best'; a number means the checkpoint of an iteration"
-        )
-
-
 def check_callbacks(callbacks: Sequence[Any]) -> None:
     """Raises UsageError if one is not a callback, or has a method that is never called."""
     check_argument("callbacks", callbacks, (list, tuple), "a list, as callbacks=[Mine()]")
@@ -325,10 +320,7 @@ class StopAtReturn:
     """Stop once the mean return of an evaluation is `value` or more."""
 
     def __init__(self, value: float) -> None:
-        self._value = real_number("value", value)
-
-    def on_start(self, run: LiveRun) -> None:
-        _check_evaluates(self, run)
+        self._value = value
 
     def on_evaluation(self, run: LiveRun) -> None:
         found = run.metrics[RETURN]
@@ -337,21 +329,17 @@ class StopAtReturn:
 
 
 class StopWithoutImprovement:
-    """Stop after `patience` evaluations in a row whose mean return is not above the best before by
-    more than `least_gain`. A resumed run counts from 0.
+    """Stop after `patience` evaluations in a row whose mean return is not above the best before. A
+    resumed run counts from 0.
     """
 
-    def __init__(self, patience: int, least_gain: float = 0.0) -> None:
-        self._patience = whole_number("patience", patience, 1)
-        self._least_gain = real_number("least_gain", least_gain)
-
-    def on_start(self, run: LiveRun) -> None:
-        _check_evaluates(self, run)
+    def __init__(self, patience: int) -> None:
+        self._patience = patience
         self._best, self._num_without = -math.inf, 0
 
     def on_evaluation(self, run: LiveRun) -> None:
         found = run.metrics[RETURN]
-        if found > self._best + self._least_gain:
+        if found > self._best:
             self._best, self._num_without = found, 0
             return
         self._num_without += 1
@@ -361,23 +349,16 @@ class StopWithoutImprovement:
 
 
 class SaveBest:
-    """Keep the policy of the iteration with the best `metric` so far, as NAME.pt. A resumed run
-    compares with the file that it has. For a metric of your own, put this callback after the one
-    that logs it.
+    """Keep the policy of the iteration with the best `metric` so far, as best.pt. A resumed run
+    compares with the file that it has.
     """
 
-    def __init__(self, metric: str = RETURN, name: str = "best", *, smaller: bool = False) -> None:
-        """With `smaller`, smaller values are better, as for a loss."""
-        check_checkpoint_name("SaveBest", name)
-        if not isinstance(metric, str) or not metric:
-            raise UsageError(
-                f"SaveBest: metric = {described(metric)}: expected a metric's name, as '{RETURN}'"
-            )
-        check_argument("SaveBest: smaller", smaller, bool, "True or False")
-        self._is_of_evaluations = metric.startswith("evaluation/")
-        self._metric, self._name, self._sign = metric, name, -1 if smaller else 1
+    def __init__(self, metric: str, *, is_smaller: bool) -> None:
+        """`is_smaller` says that smaller values are better, as for a loss."""
+        self._metric, self._sign = metric, -1 if is_smaller else 1
+        self._best, self._has_warned = -math.inf, False
         # The metrics of an evaluation change only there, and no iteration waits for this object.
-        if self._is_of_evaluations:
+        if metric.startswith("evaluation/"):
             self.on_evaluation = self._look
         else:
             self.on_iteration = self._look
@@ -385,10 +366,7 @@ class SaveBest:
     def on_start(self, run: LiveRun) -> None:
         from ..experiment.checkpoints import CHECKPOINTS, load_checkpoint
 
-        self._best, self._has_warned = -math.inf, False
-        if self._is_of_evaluations:
-            _check_evaluates(self, run)
-        path = run.folder / CHECKPOINTS / f"{self._name}.pt"
+        path = run.folder / CHECKPOINTS / f"{BEST}.pt"
         if not run.iteration or not path.exists():
             return
         try:
@@ -408,7 +386,7 @@ class SaveBest:
         if self._metric not in known and not self._has_warned:
             self._has_warned = True
             hint = nearest(self._metric, known)
-            text = f"SaveBest: no metric is called '{self._metric}' so far{hint}"
+            text = f"checkpoint.best: no metric is called '{self._metric}' so far{hint}"
             run._event("warning", text)
 
     def _look(self, run: LiveRun) -> None:
@@ -418,18 +396,11 @@ class SaveBest:
         if found > self._best:
             self._best = found
             try:
-                run.save(self._name)
+                run.save(BEST)
             except OSError as error:
-                run._event("error", f"{self._name}.pt cannot be written: {error.strerror}")
+                run._event("error", f"{BEST}.pt cannot be written: {error.strerror}")
                 return
-            run.event(f"{self._name}.pt: {self._metric} {short_number(run.metrics[self._metric])}")
-
-
-def _check_evaluates(callback: Any, run: LiveRun) -> None:
-    """Raises UsageError in a run without evaluations, which `callback` would wait for."""
-    if not run._experiment.config.evaluation.num_episodes:
-        name = type(callback).__name__
-        raise UsageError(f"{name} looks at evaluations, and evaluation.num_episodes = 0")
+            run.event(f"{BEST}.pt: {self._metric} {short_number(run.metrics[self._metric])}")
 
 
 def callbacks_of(config: TrainConfig) -> list[Any]:
@@ -438,7 +409,7 @@ def callbacks_of(config: TrainConfig) -> list[Any]:
     best, evaluates = config.checkpoint.best, config.evaluation.num_episodes > 0
     if best != NO_BEST and (evaluates or not best.startswith("evaluation/")):
         better = {metric.name: metric.better for metric in metrics_of(config)}.get(best)
-        found.append(SaveBest(best, smaller=better == "down" or best.startswith("loss/")))
+        found.append(SaveBest(best, is_smaller=better == "down" or best.startswith("loss/")))
     if config.stop.at_return is not None:
         found.append(StopAtReturn(config.stop.at_return))
     if config.stop.patience:
