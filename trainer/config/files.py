@@ -30,7 +30,7 @@ from ..spaces.encoders import IMAGE_ENCODERS, PARTS
 from .defaults import NEUTRAL, neutral_settings
 from .env_tables import env_sections
 from .flat_keys import flat_keys
-from .from_values import changed, make_config, model_for, parsed, set_value, unset_value
+from .from_values import changed, make_config, model_for, number_in, parsed, set_value, unset_value
 from .overlays import check_overlays, overlay_values
 from .own_algorithms import base_algorithm, section_of
 from .toml_file import PRESET_FOLDER, read_toml
@@ -156,7 +156,8 @@ def _read_file(path: Path, extended_by: Sequence[Path] = ()) -> Source:
     elif extends and extends not in preset_names():
         hint = nearest(extends, preset_names())
         raise ConfigError(f"{path}: extends = '{extends}': no preset is called so{hint}")
-    return Source("", below.preset, {**below.files, str(path): flat_keys(values)})
+    given = {key: number_in(value) for key, value in flat_keys(values).items()}
+    return Source("", below.preset, {**below.files, str(path): given})
 
 
 def is_env_name(source: str) -> bool:

@@ -112,8 +112,8 @@ def parsed(overrides: Iterable[str]) -> dict[str, Any]:
 
 
 def parse_override(override: str) -> tuple[str, Any]:
-    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else as a number like `10M`,
-    else taken as text.
+    """`ppo.gamma=0.9` as key and value; the value is read as TOML, else taken as text, which may be
+    a number like `10M`.
     """
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
@@ -124,13 +124,21 @@ def parse_override(override: str) -> tuple[str, Any]:
     try:
         typed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
-        number = typed_number(value)
-        if number is not None:
-            typed = int(number) if number.is_integer() else number
+        pass
     except (RecursionError, ValueError):  # too deep for Python, or a number of too many digits
         shown = one_line(f"{key} = {value}", MOST_SHOWN)
         raise ConfigError(f"{shown}: the value is too long") from None
-    return key, full_name(typed) if key == "env" and isinstance(typed, str) else typed
+    if key == "env" and isinstance(typed, str):
+        return key, full_name(typed)
+    return key, number_in(typed)
+
+
+def number_in(value: Any) -> Any:
+    """The number that a text such as "10M" is; other values as they are."""
+    number = typed_number(value) if isinstance(value, str) else None
+    if number is None:
+        return value
+    return int(number) if number.is_integer() else number
 
 
 class Setting(NamedTuple):

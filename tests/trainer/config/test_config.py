@@ -238,8 +238,12 @@ MEMORY = "policy.memory.kind=lstm"  # which overlays are for
 @pytest.mark.parametrize(
     ("typed", "value"), [("10M", 10_000_000), ("1.5k", 1500), ("0.5k", 500), ("2B", 2 * 10**9)]
 )
-def test_numbers_may_be_typed_as_people_do(typed, value):
+def test_numbers_may_be_typed_as_people_do(typed, value, tmp_path):
     assert load_config(None, [f"total_env_steps={typed}"]).total_env_steps == value
+    assert load_config(None, [f'total_env_steps="{typed}"']).total_env_steps == value
+    file = tmp_path / "mine.toml"
+    file.write_text(f'env = "cart_pole"\ntotal_env_steps = "{typed}"\n')
+    assert load_config(str(file)).total_env_steps == value
 
 
 @pytest.mark.parametrize("source", ["CartPole-v1", "ALE/Pong-v5"])
