@@ -48,7 +48,7 @@ def knobs_of(manifest: Mapping[str, Any]) -> Knobs | None:
 def _collect(manifest: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     if "tinyphysics" in config:  # its rollouts are whole episodes, its engine is chosen by speed
         return ""
-    steps_itself = manifest.get("stepped_by") in ("own", "gymnasium", "mjbatch")
+    steps_itself = manifest.get("stepped_by") in ("gymnasium", "mjbatch")
     if not steps_itself and _table(config, "workers").get("num_workers") == 0:
         # Workers share environments out; one alone cannot be.
         return WORKERS if _number(config, "num_envs") > 1 else MORE_ENVS

@@ -73,7 +73,7 @@ def test_what_makes_collecting_faster(overrides, collect):
 def test_an_environment_that_steps_itself_has_no_use_for_workers():
     config = {"algorithm": "ppo", "ppo": {"num_epochs": 4}, "num_envs": 16,
               "workers": {"num_workers": 0}, "gymnasium": {"vectorization": "auto"}}  # fmt: skip
-    for way in ("own", "gymnasium", "mjbatch"):
+    for way in ("gymnasium", "mjbatch"):
         assert knobs_of({"config": config, "stepped_by": way}).collect == TUNE
     assert knobs_of({"config": config, "stepped_by": "workers"}).collect.startswith("set workers")
 
