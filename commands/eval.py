@@ -13,7 +13,7 @@ from ..shared.text.short_numbers import short_number
 from .command import Command, json_option
 from .helpers.choosing_a_run import (
     checkpoint_option,
-    chosen_run,
+    chosen_policy,
     run_argument,
     trust_code_option,
 )
@@ -55,7 +55,7 @@ def command(
 
     Default: the latest run. zoo:ENV is the policy for ENV that comes with operant.
     """
-    chosen = chosen_run(run)
+    chosen = chosen_policy(run)
 
     from ..trainer.experiment.evaluation import cut_off_message, evaluate, scenarios_of
     from .helpers.began_elsewhere import told_where_it_began

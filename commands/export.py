@@ -11,7 +11,7 @@ import click
 from ..shared.errors import UsageError
 from .command import Command, json_option
 from .helpers.candidates import run_ids
-from .helpers.choosing_a_run import checkpoint_option, chosen_run, trust_code_option
+from .helpers.choosing_a_run import checkpoint_option, chosen_policy, chosen_run, trust_code_option
 
 if TYPE_CHECKING:
     from ..shared.runs.run_folder import Run
@@ -47,7 +47,7 @@ def command(
         raise UsageError(
             f"--checkpoint {checkpoint} is for -o FILE.onnx: a history has no checkpoint"
         )
-    chosen = chosen_run(run)
+    chosen = chosen_policy(run) if to == "onnx" else chosen_run(run)
     if output.is_file() and not yes:
         ask_to_overwrite(output)
     if to == "onnx":

@@ -15,7 +15,7 @@ from .command import Command
 from .helpers.candidates import theme_option
 from .helpers.choosing_a_run import (
     checkpoint_option,
-    chosen_run,
+    chosen_policy,
     run_argument,
     trust_code_option,
 )
@@ -119,7 +119,7 @@ def _run_or_episode(run: str | None, of_runs: Mapping[str, object]) -> Run | Pat
     from ..shared.runs.run_folder import EPISODE_ENDING
 
     if not (run and run.endswith(EPISODE_ENDING)):
-        return chosen_run(run)
+        return chosen_policy(run)
     for name, value in of_runs.items():
         if value is not None:
             raise UsageError(f"--{name} {value}: {run} was played before")

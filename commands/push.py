@@ -7,7 +7,7 @@ import click
 from .command import Command, json_option
 from .eval import DEFAULT_EPISODES
 from .helpers.candidates import run_ids
-from .helpers.choosing_a_run import checkpoint_option, chosen_run, trust_code_option
+from .helpers.choosing_a_run import checkpoint_option, chosen_policy, trust_code_option
 
 
 @click.command("push", cls=Command)
@@ -40,7 +40,7 @@ def command(
     use it. A folder must be new, empty, or have a policy pushed before. `operant pull` makes a run
     of it again. The Hub needs the extra `hub` and a login: `hf auth login`.
     """
-    chosen = chosen_run(run)
+    chosen = chosen_policy(run)
 
     from ..trainer.experiment.sharing.hub import push
     from .helpers.began_elsewhere import told_where_it_began
@@ -52,10 +52,9 @@ def command(
         )
     results = pushed.results
     if as_json:
-        figures = {"mean_return": results.mean, "std_return": results.deviation}
-        episodes = results.num_episodes
         about = {"id": chosen.id, "target": target, "iteration": pushed.iteration}
-        print_json({**about, "episodes": episodes, **figures})
+        figures = {"mean": results.mean, "std": results.deviation}
+        print_json({**about, "num_episodes": results.num_episodes, **figures})
         return
     print_line(
         f"{target}: the policy of {chosen.id}, iteration {pushed.iteration}, return "

@@ -150,6 +150,8 @@ def command(
     Ctrl-C finishes the iteration and saves a checkpoint; --resume continues from it.
     """
     if keys is not None:
+        if as_json:
+            raise UsageError("--keys and --json exclude each other: the keys are a text")
         return print_keys(keys)
     if dry_run and resume:
         raise UsageError("--dry-run and --resume exclude each other: a run keeps its settings")

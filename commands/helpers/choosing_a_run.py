@@ -79,20 +79,26 @@ def checkpoint_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_run(run: str | None, latest: bool = False, *, must_be_only: bool = False) -> Run:
-    """The run asked for, the latest without a word; for `zoo:ENV` the policy that comes with
-    operant for an environment. The newest of several runs of a name, with a warning, unless it
-    `must_be_only`. Raises RunNotFoundError or UsageError.
+    """The run asked for, the latest without a word. The newest of several runs of a name, with a
+    warning, unless it `must_be_only`. Raises RunNotFoundError or UsageError.
     """
     if run and latest:
         raise UsageError(f"give either a run ('{run}') or --latest")
-    if run and run.startswith(ZOO):
-        from ...trainer.experiment.sharing.zoo import shipped_policy
-
-        return shipped_policy(run.removeprefix(ZOO))
     from ...shared.runs.find_runs import latest_run
     from .output import warn
 
     return run_here(run, warn=None if must_be_only else warn) if run else latest_run()
+
+
+def chosen_policy(run: str | None) -> Run:
+    """The run whose policy is asked for; for `zoo:ENV` the policy that comes with operant for an
+    environment. Raises RunNotFoundError or UsageError.
+    """
+    if not (run and run.startswith(ZOO)):
+        return chosen_run(run)
+    from ...trainer.experiment.sharing.zoo import shipped_policy
+
+    return shipped_policy(run.removeprefix(ZOO))
 
 
 def sweep_called(name: str | None) -> Sweep | None:
@@ -114,6 +120,11 @@ def run_here(wanted: str, asked: str = "", warn: Callable[[str], None] | None = 
 
 
 def _check_is_here(wanted: str, asked: str = "") -> None:
+    if wanted.startswith(ZOO):
+        raise UsageError(
+            f"{wanted} is a policy that comes with operant and no run: `eval`, `play`, `push` and "
+            "`export -o FILE.onnx` take it"
+        )
     if remote := remote_name(wanted):
         asked = asked or click.get_current_context().info_name or ""
         run = shlex.quote(remote.run) if remote.run.strip("/") else "RUN"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnxruntime
+import pytest
 from command_line import error_line, operant, operant_json
 
 from operant.shared.runs.run_folder import create_run
@@ -30,3 +31,12 @@ def test_a_policy_of_a_run_without_checkpoints_is_one_line():
     run, lock = create_run("test", {})
     RunSession(run, lock, publish_interval_s=1, recorder=None).close("finished", 0)
     assert "has no checkpoint" in error_line("export", run.id, "-o", "a.onnx")
+
+
+@pytest.mark.parametrize("words", ["status", "stop", "logs", "edit --note x", "export -o a.csv"])
+def test_a_policy_that_comes_with_operant_is_no_run(words):
+    create_run("cart_pole", {})
+    command, *options = words.split()
+    assert error_line(command, "zoo:cart_pole", *options).startswith(
+        "operant: zoo:cart_pole is a policy that comes with operant and no run: `eval`"
+    )

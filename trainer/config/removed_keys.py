@@ -6,6 +6,7 @@ GONE = "gone: "
 
 # `*` stands for the algorithm's own table. The value is the new key, or "gone: " and the reason.
 REMOVED_KEYS = {
+    "hardware": GONE + "write --with NAME, in Python presets=[NAME]",
     "evaluation.time_fraction": "evaluation.every_env_steps",
     "normalization.reward_centring": GONE + "use normalization.reward",
     "ranks.silent_for_s": GONE + "a rank counts as lost after 7 s of silence",

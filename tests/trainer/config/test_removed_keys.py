@@ -13,6 +13,7 @@ from operant.trainer.config.removed_keys import GONE, REMOVED_KEYS
     ("override", "line"),
     [
         ("ppo.clip_schedule=linear", "is gone: ppo.clip_coef stays as it is over the run"),
+        ("hardware=cpu", "is gone: write --with NAME, in Python presets=[NAME]"),
         ("ranks.silent_for_s=3", "is gone: a rank counts as lost after 7 s of silence"),
         ("evaluation.time_fraction=0.2", "is now 'evaluation.every_env_steps'"),
         ("sac.learn_alpha=false", 'is gone: alpha = "auto" is tuned, a number stays'),
