@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..commands.eval import DEFAULT_EPISODES
 from ..commands.helpers.began_elsewhere import told_where_it_began
+from ..commands.helpers.choosing_a_run import ZOO, chosen_policy
 from ..shared.errors import ConfigError, UsageError, check_argument
 from ..shared.messages import log_warning
 from ..shared.runs.run_folder import Run as RunFolder
@@ -31,7 +32,6 @@ from ..trainer.envs.spaces import full_name
 from ..trainer.experiment.checkpoints import NEWEST
 from ..trainer.experiment.evaluation import cut_off_message
 from ..trainer.experiment.evaluation import evaluate as play_episodes
-from ..trainer.experiment.sharing.zoo import shipped_policy
 from ..trainer.experiment.trained_policy import TrainedPolicy, load_trained
 from ..trainer.machine.threads import threads_kept
 from ..trainer.returns.episodes import Evaluation
@@ -327,24 +327,21 @@ def load(
     env: Callable[..., Any] | None = None,
     policy: Callable[..., Any] | None = None,
     algorithm: Callable[..., Any] | None = None,
-    trained: bool = False,
 ) -> Policy:
     """The policy of a run's newest checkpoint, on the processor. Default: of the latest run.
 
-    `run` is a run, its id or name, a part of either, or its folder. `checkpoint` is "best",
+    `run` is a run, its id or name, a part of either, its folder, or "zoo:" and an environment, as
+    "zoo:cart_pole", for the policy that comes with operant. `checkpoint` is "best",
     "newest", the number of an iteration, or a name that a callback saved it under. `env` is the
     environment, `policy` the network, and `algorithm` the class of the algorithm, if a script or a
-    notebook defined it and this process does not know it yet. With `trained`, `run` is an
-    environment's name, such as "cart_pole": the policy is the one that comes with operant.
+    notebook defined it and this process does not know it yet.
 
     Raises CheckpointError if no checkpoint can be read, RunNotFoundError, and UsageError if the
     run's configuration names code that another user wrote, which is not imported then.
     """
-    check_argument("trained", trained, bool, "True or False")
     check_checkpoint(checkpoint)
-    if trained:
-        check_argument("run", run, str, "an environment's name, such as 'cart_pole'")
-    folder = shipped_policy(str(run)) if trained else folder_of(run)
+    is_shipped = isinstance(run, str) and run.startswith(ZOO)
+    folder = chosen_policy(str(run)) if is_shipped else folder_of(run)
     config = folder.manifest().get("config", {})
     if env is not None:
         check_own(env)

@@ -31,6 +31,11 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
+# The processes of pytest-xdist begin in the repository, whose modules of the top would hide others:
+# `import wandb` is to find the library.
+sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).parents[1]]
+
+
 class RepositoryIsAFolder:
     """The `__init__.py` at the top makes the repository a package for pytest, which would import it
     once more under the checkout's name, and cannot where that is none in Python: `operant-main`.

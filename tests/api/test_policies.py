@@ -73,8 +73,6 @@ def test_weights_that_are_not_finite_are_neither_loaded_nor_shared(policy, tmp_p
         (lambda x: operant.evaluate(x, 2, seed="a"), "seed = 'a': expected a whole number"),
         (lambda x: x.predict([3.0], np.zeros((1, 2))), "has no memory; write actions = policy.act"),
         (lambda x: x.initial_state(None), "batch_size = None: expected a whole number"),
-        (lambda x: operant.load(x.run, trained="yes"), "trained = 'yes': expected True or False"),
-        (lambda x: operant.load(x.run, trained=True), "run = .*: expected an environment's name"),
         (lambda _: operant.Run(3), "run = 3: expected a run, its id or name, or its folder"),
         (lambda _: operant.Run("no such folder"), "no run is called 'no such folder'"),
         (lambda x: operant.push(x, "folder", private="yes"), "private = 'yes': expected True"),

@@ -161,7 +161,7 @@ def test_others_can_read_a_shared_policy(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"episodes": 0}, "episodes = 0: expected a whole number"),
+        ({"num_episodes": 0}, "num_episodes = 0: expected a whole number"),
         ({"target": ""}, "'': expected a folder, or hf:OWNER/NAME"),
         ({"target": None}, "target = None: expected a folder, or hf:OWNER/NAME"),
     ],
@@ -455,7 +455,7 @@ for call in (lambda: operant.pull("hf:me/x"), lambda: operant.push({run.id!r}, "
 
 @pytest.mark.parametrize("env", sorted(path.name for path in zoo.FOLDER.iterdir()))
 def test_every_shipped_policy_is_as_good_as_its_card_says(env):
-    policy = operant.load(env, trained=True)
+    policy = operant.load(f"zoo:{env}")
     assert policy.env == env
     said = policy.run._run.manifest()["summary"]
     returns = operant.evaluate(policy, said["episodes"]).returns
@@ -464,6 +464,6 @@ def test_every_shipped_policy_is_as_good_as_its_card_says(env):
 
 def test_an_environment_without_a_shipped_policy_lists_those_there_are():
     with pytest.raises(operant.UsageError, match="no trained policy for Nope; there are: acrobot"):
-        operant.load("Nope", trained=True)
+        operant.load("zoo:Nope")
     with pytest.raises(operant.UsageError, match="for CartPole-v1; did you mean 'cart_pole'"):
-        operant.load("CartPole-v1", trained=True)
+        operant.load("zoo:CartPole-v1")
