@@ -53,8 +53,8 @@ COMMANDS_HEAD = f"""\
 - **CONFIG** is an ENV, a [preset](configuration.md#presets) or a TOML file, whose keys are the same as if they were
   [typed](configuration.md#layers) behind the environment.
 - **RUN** is a run's id, its name, any part of either that no other run has, or the word `latest`. HOST:RUN is a run on another
-  machine for `monitor` and `status`; zoo:ENV is a trained policy that comes with operant. Without RUN, commands that only read
-  take the latest run.
+  machine for `monitor` and `status`; zoo:ENV is a trained policy that comes with operant, for `eval`, `play`, `push` and
+  `export -o FILE.onnx`. Without RUN, commands that only read take the latest run.
 - The ending of the name behind `-o` is the format.
 - `--json` prints one JSON value and nothing else.
 - **Exit codes**: 0 success; 1 the run failed; 2 wrong input; 129, 130 and 143: stopped by a closed terminal, Ctrl-C or
