@@ -22,18 +22,14 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("search", max_examples=2000, deadline=None)
 settings.load_profile("fixed")
 
-# A shell starts what it puts in the background with SIGINT ignored, and all that the tests start
-# would inherit that: ctrl-c would end none of it.
+# A shell starts what it puts in the background with SIGINT and SIGQUIT ignored, and all that the
+# tests start would inherit that: ctrl-c would end none of it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 # Under nohup the same holds for SIGHUP. A handler that does nothing keeps the tests alive as nohup
 # would, and programs that they start have the default again.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda number, frame: None)
-
-
-# The processes of pytest-xdist begin in the repository, whose modules of the top would hide others:
-# `import wandb` is to find the library.
-sys.path[:] = [path for path in sys.path if Path(path).resolve() != Path(__file__).parents[1]]
 
 
 class RepositoryIsAFolder:

@@ -48,7 +48,7 @@ def test_a_run_is_watched_stopped_resumed_played_and_exported(tmp_path, operant_
     again = operant_json("train", "--resume", "one", "--device", "cuda", *more)
     assert (again["state"], again["env_steps"]) == ("finished", steps + 8 * 1024)
 
-    assert operant_json("eval", "one", "--episodes", "3")["episodes"] == 3
+    assert operant_json("eval", "one", "--episodes", "3")["num_episodes"] == 3
     picture = tmp_path / "one.gif"
     assert operant("play", "one", "-o", str(picture), "--steps", "20").returncode == 0
     assert picture.stat().st_size > 0

@@ -122,7 +122,7 @@ FAULTS = {
     "a rollout written before it is handed over": (unawaited("_handed_over"), OVERLAPPING),
     "a policy that acts and learns at once": (same_policy_acts_and_learns, OVERLAPPING),
 }
-NUM_SCHEDULES = 4
+NUM_SCHEDULES = 8
 
 
 @pytest.fixture(autouse=True)

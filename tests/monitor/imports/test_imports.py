@@ -30,6 +30,15 @@ pytestmark = pytest.mark.slow
 BEGAN_S = 1_700_000_000.0  # 2023-11-14 22:13:20 UTC
 
 
+@pytest.fixture(autouse=True)
+def _wandb_is_the_library(monkeypatch):
+    """Other tests may have left the repository among the places of imports, whose own module hides
+    the library.
+    """
+    places = [place for place in sys.path if not Path(place, "zoo").is_dir()]
+    monkeypatch.setattr(sys, "path", places)
+
+
 def the_run() -> Run:
     (run,) = list_runs()
     return run
