@@ -217,6 +217,16 @@ def in_order(x: Tensor, rollout: Rollout) -> Tensor:
     return x.view(len(x), -1, num_rows, *x.shape[2:]).transpose(0, 1).flatten(0, 1)
 
 
+def _states_after(rows: Rows, policy: RecurrentActorCritic) -> tuple[Tensor, ...]:
+    """The parts of the recurrent state [L, R, size] after every step of the rows, features first.
+    What pieces of the rows need is not in memory any more.
+    """
+    at_once = max(1, MOST_AT_ONCE // len(rows.resets))
+    pieces = [rows.at(slice(i, i + at_once)) for i in range(0, rows.num_parts, at_once)]
+    results = [policy.over_rows(x.samples.obs, x.states, x.resets) for x in pieces]
+    return tuple(torch.cat(x, 1) for x in zip(*results, strict=True))
+
+
 @torch.no_grad()
 def fill_values(policy: ActorCritic | RecurrentActorCritic, rollout: Rollout) -> None:
     """Fill in the values of all states of a rollout by the current policy. With a recurrent policy,
@@ -228,11 +238,7 @@ def fill_values(policy: ActorCritic | RecurrentActorCritic, rollout: Rollout) ->
         rollout.values.copy_(values)
         rollout.next_values.copy_(next_values)
         return
-    rows = rows_of(rollout)
-    at_once = max(1, MOST_AT_ONCE // len(rows.resets))
-    pieces = [rows.at(slice(i, i + at_once)) for i in range(0, rows.num_parts, at_once)]
-    results = [policy.over_rows(x.samples.obs, x.states, x.resets) for x in pieces]
-    parts = tuple(torch.cat(x, 1) for x in zip(*results, strict=True))
+    parts = _states_after(rows_of(rollout), policy)
     rollout.values.copy_(in_order(policy.values(parts[0]), rollout))
     states = in_order(policy.states_of(parts), rollout)
 
