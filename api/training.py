@@ -124,6 +124,8 @@ def train(
     check_callbacks(callbacks)
     if detach and callbacks:
         raise UsageError("callbacks run in this process: detach = True takes none")
+    if detach and progress:
+        raise UsageError("progress is shown by this process: detach = True shows none")
     if detach:
         return _detached(prepare)
     with interrupts_held():

@@ -55,9 +55,8 @@ def command(
     from .helpers.output import print_json, print_line, run_json
 
     if note is None and name is None and archive is None and not (tags or untags):
-        raise UsageError(
-            "nothing to change: give --note, --tag, --untag, --rename, --archive, --unarchive"
-        )
+        options = "--note, --tag, --untag, --rename, --archive or --unarchive"
+        raise UsageError(f"nothing to change: give {options}")
     chosen = run_here(run)
     new_name = None if name is None else _unless_none(" ".join(name.split()))
     if new_name:

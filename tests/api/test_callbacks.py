@@ -259,6 +259,8 @@ def test_what_is_no_callback_is_refused_before_there_is_a_run(line):
             operant.train(line, callbacks=[wrong], **SMALL)
     with pytest.raises(operant.UsageError, match="detach = True takes none"):
         operant.train(line, callbacks=[Heard()], detach=True, **SMALL)
+    with pytest.raises(operant.UsageError, match="detach = True shows none"):
+        operant.train(line, progress=True, detach=True, **SMALL)
     assert operant.runs() == []
 
 

@@ -111,9 +111,9 @@ def test_runs_of_this_and_other_machines_are_listed_together(run_on, make_sessio
     make_session("near")
     far, second = run_on("a", "far"), run_on("b", "second")
     found = operant_json("runs", "--host", "a", "--host", "b")
-    told = {(one["host"], one["id"].partition("-near")[0]): one for one in found}
-    assert ("a", f"a:{far.run.id}") in told
-    assert told["b", f"b:{second.run.id}"]["env_steps"] == 100
+    by_place = {(one["host"], one["id"].partition("-near")[0]): one for one in found}
+    assert ("a", f"a:{far.run.id}") in by_place
+    assert by_place["b", f"b:{second.run.id}"]["env_steps"] == 100
     assert [one["host"] for one in found].count(None) == 1
     head, *lines = operant("runs", "--host", "a").stdout.splitlines()
     assert (head.split()[:3], len(lines)) == (["state", "run", "machine"], 2)

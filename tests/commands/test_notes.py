@@ -44,8 +44,8 @@ def done(*arguments: str) -> str:
 
 def test_notes_and_tags_are_written_shown_and_taken_away(runs):
     assert done("edit", "alpha", "--note", "a wider network") == f"{runs[0].id}: a wider network\n"
-    told = done("edit", "alpha", "--tag", "baseline", "--tag", "v2")
-    assert told == f"{runs[0].id}: #baseline #v2 a wider network\n"
+    printed = done("edit", "alpha", "--tag", "baseline", "--tag", "v2")
+    assert printed == f"{runs[0].id}: #baseline #v2 a wider network\n"
     status = operant_json("status", "alpha")
     assert (status["note"], status["tags"]) == ("a wider network", ["baseline", "v2"])
     assert "#baseline #v2 a wider network" in done("status", "alpha")
@@ -55,8 +55,8 @@ def test_notes_and_tags_are_written_shown_and_taken_away(runs):
     assert by_id[runs[1].id]["tags"] == []
     assert "#baseline" in done("runs")
     assert operant_json("edit", "alpha", "--untag", "v2")["tags"] == ["baseline"]
-    told = done("edit", "alpha", "--note", "none", "--untag", "baseline")
-    assert told == f"{runs[0].id}: no name, note or tag\n"
+    printed = done("edit", "alpha", "--note", "none", "--untag", "baseline")
+    assert printed == f"{runs[0].id}: no name, note or tag\n"
     assert operant_json("status", "alpha")["note"] == ""
 
 
@@ -81,8 +81,8 @@ def test_notes_and_tags_are_written_shown_and_taken_away(runs):
 def test_what_is_wrong_is_one_line_and_changes_nothing(runs, arguments, says):
     with pytest.raises((OperantError, click.ClickException)) as error:
         cli(arguments, standalone_mode=False)
-    told = error.value
-    words = told.format_message() if isinstance(told, click.ClickException) else str(told)
+    problem = error.value
+    words = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
     assert says in words
     assert "\n" not in words
     assert len(list_runs()) == 3

@@ -66,8 +66,8 @@ def test_trials_are_runs_and_a_killed_one_fails_alone(started):
     endless = wait_for(lambda: (t := trial_of(sweep, 0)) and len(t.runs) == 2 and t)
     pid = trainer_pid(endless)
     values = "ppo.learning_rate=0.002,total_env_steps=4096"
-    told = operant("sweep", "--resume", "search", "--try", values)
-    assert told.stdout == f"search runs already, and tries {values} next\n", told.stderr
+    resumed = operant("sweep", "--resume", "search", "--try", values)
+    assert resumed.stdout == f"search runs already, and tries {values} next\n", resumed.stderr
     os.kill(pid, signal.SIGKILL)
     out, err = process.communicate()
     assert process.returncode == 0, err
@@ -202,25 +202,27 @@ def _waits_for(pid, number):
 
 def test_a_detached_sweep_is_listed_and_stopped_and_goes_on():
     settings = (*BASE[1:], "--set", "total_env_steps=1000000000", "--param", RATE, "--trials", "2")
-    told = operant("sweep", *settings, "--name", "away", "--detach", "--try", f"{RATE[:17]}=3e-4")
-    assert told.returncode == 0, told.stderr
-    assert "operant stop away" in told.stdout
-    sweep = find_sweep("away")
+    answer = operant(
+        "sweep", *settings, "--name", "detached", "--detach", "--try", f"{RATE[:17]}=3e-4"
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "operant stop detached" in answer.stdout
+    sweep = find_sweep("detached")
     try:
         trial = wait_for(lambda: (found := trial_of(sweep, 0)) and found.runs and found)
         assert trial.values == {"ppo.learning_rate": 3e-4}
         trainer_pid(trial)
         assert "running, 0 of 2 trials" in operant("runs", "--sweeps").stdout
         (listed,) = json.loads(operant("runs", "--sweeps", "--json").stdout)
-        assert (listed["name"], listed["is_running"]) == ("away", True)
-        stopped = operant("stop", "away")
+        assert (listed["name"], listed["is_running"]) == ("detached", True)
+        stopped = operant("stop", "detached")
         assert stopped.returncode == 0, stopped.stderr
-        assert "away: interrupted" in stopped.stdout
+        assert "detached: interrupted" in stopped.stdout
         assert not sweep.is_held()
         assert read_status(found_run(trial)).state == "stopped"
         assert "stopped by SIGTERM" in sweep.log_path.read_text()
-        assert "is not running" in operant("stop", "away").stdout
-        assert operant("sweep", "--resume", "away", "--detach").returncode == 0
+        assert "is not running" in operant("stop", "detached").stdout
+        assert operant("sweep", "--resume", "detached", "--detach").returncode == 0
         assert wait_for(sweep.is_held)
     finally:
-        operant("stop", "away")
+        operant("stop", "detached")

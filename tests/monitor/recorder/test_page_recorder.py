@@ -118,8 +118,8 @@ def test_a_crash_is_told_once_and_the_page_moves_to_the_run_folder(recorded):
     recorded.die()
     recorded.look(later_s=0.0)
     assert publishes(recorded.run)[-1] == 3
-    told = ["hot", f"crashed: process {os.getpid()} ended without saying why"]
-    assert event_texts(recorded.run) == told
+    expected = ["hot", f"crashed: process {os.getpid()} ended without saying why"]
+    assert event_texts(recorded.run) == expected
     assert recorded.pages == []
     status = read_status(recorded.run)
     assert (status.state, status.metrics) == ("crashed", {"a": 3.0})
@@ -127,7 +127,7 @@ def test_a_crash_is_told_once_and_the_page_moves_to_the_run_folder(recorded):
 
     recorded.restart_recorder()
     recorded.look()
-    assert event_texts(recorded.run) == told
+    assert event_texts(recorded.run) == expected
     assert publishes(recorded.run)[-1] == 3
 
 
